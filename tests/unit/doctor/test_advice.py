@@ -120,6 +120,12 @@ def test_capacity_and_catching_up():
     assert found.cores_to_add == 0
 
 
+def test_memory_of_a_few_partitions_is_not_multiplied():
+    assert capacity(SLOW).memory_per_1000_partitions is None
+    many = capacity(replace(SLOW, partitions=500)).memory_per_1000_partitions
+    assert many == pytest.approx(2 * IDLE.memory_bytes)
+
+
 def test_capacity_is_unknown_without_figures_and_says_why():
     assert "no running engine" in capacity(replace(SLOW, processor=None)).why
     still = capacity(replace(SLOW, records_per_second=0.0))

@@ -26,6 +26,21 @@ def test_brokers_without_racks_and_one_rack_alone_fail():
     assert verdicts(replace(GOOD, racks=dict.fromkeys(RACKS, "a")))["racks"] == "fail"
 
 
+def test_brokers_without_racks_prove_nothing():
+    lonely = Stretched({1: None}, [Placed("orders", 0, (1,), (1,))], {"orders": 1}, (1,))
+    found = verdicts(lonely)
+    assert {found[name] for name in ("racks", "replicas", "in-sync", "controllers")} == {"fail"}
+    found = verdicts(replace(GOOD, racks={**RACKS, 3: None}))
+    assert (found["replicas"], found["controllers"]) == ("ok", "unknown")
+    assert {found[f"loss-of-{rack}"] for rack in "abc"} == {"unknown"}
+    found = verdicts(replace(GOOD, racks={1: "a", 2: None}, partitions=[Placed("orders", 0, (1, 2), (1, 2))]))
+    assert (found["replicas"], found["in-sync"]) == ("fail", "fail")
+
+
+def test_controllers_that_are_no_brokers_may_be_anywhere():
+    assert verdicts(replace(GOOD, voters=(101, 102, 103)))["controllers"] == "unknown"
+
+
 def test_replicas_in_one_rack_die_with_it():
     found = verdicts(replace(GOOD, partitions=[Placed("orders", 0, (1, 2), (1, 2))]))
     assert (found["replicas"], found["loss-of-a"], found["loss-of-b"]) == ("fail", "fail", "ok")

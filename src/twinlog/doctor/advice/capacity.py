@@ -16,6 +16,8 @@ SAFE_SHARE: Final = 0.78
 OUTAGES_H: Final = (1, 4, 24)
 _LEAST_BUSY: Final = 0.02
 """Below this share of a core the figures are noise."""
+ENOUGH_PARTITIONS: Final = 100
+"""With fewer of them the memory of the processes says nothing about a partition."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,7 @@ def capacity(seen: Evidence) -> Capacity:
         return Capacity(
             None, None, None, nothing, None, None, "no running engine of this link was found on this machine"
         )
-    memory = cpu.memory_bytes / seen.partitions * 1000 if seen.partitions else None
+    memory = cpu.memory_bytes / seen.partitions * 1000 if seen.partitions >= ENOUGH_PARTITIONS else None
     free = max(0.0, cpu.cores - cpu.machine_busy)
     if speed is None or speed <= 0 or cpu.busy_cores < _LEAST_BUSY:
         why = "too little was copied while it was looked at: repeat it while records flow, or with --seconds 60"

@@ -7,7 +7,7 @@ between racks for every write with acks=all.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple, TypeAlias
 
@@ -56,6 +56,11 @@ def judge_stretch(seen: Stretched) -> list[Judged]:
     return [*_racks(seen), *_spread(seen), *_losses(seen), *_quorum(seen), *_reads(seen), *_fit(seen)]
 
 
+def _known(seen: Stretched, nodes: Iterable[int]) -> set[str]:
+    """Return the racks of these brokers. A broker without a rack may be anywhere, so it adds none."""
+    return {rack for node in nodes if (rack := seen.racks.get(node))}
+
+
 def _names(seen: Stretched) -> list[str]:
     return sorted({rack for rack in seen.racks.values() if rack})
 
@@ -77,17 +82,13 @@ def _spread(seen: Stretched) -> Iterator[Judged]:
     if not seen.partitions:
         yield Judged("replicas", "unknown", "there are no partitions to judge")
         return
-    narrow = [
-        partition for partition in seen.partitions if len({seen.racks.get(node) for node in partition.replicas}) < _TWO
-    ]
+    narrow = [partition for partition in seen.partitions if len(_known(seen, partition.replicas)) < _TWO]
     way = "kafka-reassign-partitions.sh moves replicas to another rack; topics that are made later follow broker.rack"
-    yield _about("replicas", narrow, seen.partitions, ("have all replicas in one rack", "span two racks or more", way))
-    close = [
-        partition for partition in seen.partitions if len({seen.racks.get(node) for node in partition.in_sync}) < _TWO
-    ]
-    close = [racks for racks in close if racks not in narrow]
-    way = "look for the replicas that lag: under-replicated partitions"
-    yield _about("in-sync", close, seen.partitions, ("are in sync in one rack only", "are in sync in two racks", way))
+    yield _about("replicas", narrow, seen.partitions, ("have no replicas in two racks", "span two racks or more", way))
+    close = [partition for partition in seen.partitions if len(_known(seen, partition.in_sync)) < _TWO]
+    lagging = [partition for partition in close if partition not in narrow]
+    way = "look for the replicas that lag: under-replicated partitions" if lagging else "first correct `replicas`"
+    yield _about("in-sync", close, seen.partitions, ("are not in sync in two racks", "are in sync in two racks", way))
     weak = sorted({topic for topic, least in seen.min_in_sync.items() if least < _TWO})
     if weak:
         entity = f"--entity-type topics --entity-name '{weak[0]}'"
@@ -99,7 +100,9 @@ def _spread(seen: Stretched) -> Iterator[Judged]:
 
 
 def _losses(seen: Stretched) -> Iterator[Judged]:
-    """What dies with each rack."""
+    """What dies with each rack. A broker without a rack may die with any of them."""
+    nowhere = {node for node, rack in seen.racks.items() if not rack}
+    in_doubt = [partition for partition in seen.partitions if nowhere & {*partition.in_sync}]
     for rack in _names(seen):
         gone, stopped = [], []
         for partition in seen.partitions:
@@ -113,6 +116,9 @@ def _losses(seen: Stretched) -> Iterator[Judged]:
             yield Judged(
                 name, "fail", f"without {rack} {_count(gone)} have no in-sync replica: {_list(map(str, gone))}"
             )
+        elif in_doubt:
+            told = f"{_count(in_doubt)} are in sync on brokers without a rack: {_list(map(str, in_doubt))}"
+            yield Judged(name, "unknown", told)
         elif stopped:
             told = f"without {rack} nothing is lost, but {_count(stopped)} take no writes: {_list(map(str, stopped))}"
             yield Judged(name, "warn", told, "three racks with three replicas and min.insync.replicas=2 continue")
@@ -132,7 +138,15 @@ def _quorum(seen: Stretched) -> Iterator[Judged]:
             told = f"{inside} of {len(seen.voters)} controllers are in {rack}: without it there is no majority"
             yield Judged("controllers", "fail", told, way)
             return
-    yield Judged("controllers", "ok", f"{len(seen.voters)} controllers; each rack may be lost")
+    nowhere = [node for node in seen.voters if not seen.racks.get(node)]
+    if len(seen.voters) == 1:
+        way = "three controllers or more, with a majority outside of each rack"
+        yield Judged("controllers", "fail", "there is one controller: without it nothing can be decided", way)
+    elif nowhere:
+        told = f"the racks of controllers are not known: {_list(map(str, nowhere))}"
+        yield Judged("controllers", "unknown", told, "see that a majority of controllers is outside of each rack")
+    else:
+        yield Judged("controllers", "ok", f"{len(seen.voters)} controllers; each rack may be lost")
 
 
 def _reads(seen: Stretched) -> Iterator[Judged]:

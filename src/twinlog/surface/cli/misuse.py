@@ -29,7 +29,9 @@ def print_misuse(error: TyperException, output: Output = Output.TABLE) -> None:
 
 
 def print_abort(output: Output = Output.TABLE) -> None:
-    """Somebody was asked and gave no answer."""
+    """Somebody was asked and gave no answer; the question has no end of line."""
+    if not output.for_programs:
+        typer.echo(err=True)
     _say("twinlog: no answer to the question; nothing was changed", "Answer it, or give --yes.", output)
 
 

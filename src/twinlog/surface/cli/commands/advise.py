@@ -158,15 +158,20 @@ def _advice_lines(advised: tuple[Advice, ...]) -> Iterator[str]:
 
 
 def _capacity_lines(could: Capacity) -> Iterator[str]:
+    from twinlog.doctor.advice.capacity import ENOUGH_PARTITIONS
+
     yield painted("Capacity of this machine, estimated", bold=True)
     if could.why:
         yield f"  {could.why}"
     most = "unknown" if could.bytes_per_second is None else f"{could.bytes_per_second / 1e6:,.1f} MB/s"
     yield f"  at most {number(could.records_per_second)} records/s, {most} (78 % of the processor)"
     for hours, took in could.catch_up_s.items():
-        yield f"  after an outage of {hours} h it catches up in {duration(took)}"
+        never = took is None and could.records_per_second is not None
+        yield f"  time to catch up after an outage of {hours} h: {'never caught up' if never else duration(took)}"
     yield f"  cores to add, to make up for a day within a day: {number(could.cores_to_add)}"
-    yield f"  memory per 1000 partitions, as of now: {size(could.memory_per_1000_partitions)}"
+    memory = could.memory_per_1000_partitions
+    told = f"unknown: the link has fewer than {ENOUGH_PARTITIONS}" if memory is None else size(memory)
+    yield f"  memory per 1000 partitions, as of now: {told}"
 
 
 def _apply(config: Path, link: str, advised: tuple[Advice, ...], *, dry_run: bool, yes: bool) -> None:

@@ -86,7 +86,9 @@ def reset(
         remote = asyncio.run(check_forgettable(settings, topic))
         would(f"{link}: {topic} would be forgotten and mirrored again from its first record, into a new {remote}")
         return
-    if not yes and not typer.confirm(f"{link}: forget everything about {topic} and mirror it again from the start?"):
+    if not yes and not typer.confirm(
+        f"{link}: forget everything about {topic} and mirror it again from the start?", err=True
+    ):
         raise UsageError(f"{link}: not confirmed, nothing was changed; say yes, or give --yes")
     asyncio.run(forget_topic(settings, topic))
     typer.echo(f"{link}: {topic} starts again; a running engine picks it up within its refresh interval.")
@@ -143,7 +145,7 @@ def accept_truncation(
         (would if dry_run else typer.echo)(f"{link}: {truncation}")
     if dry_run:
         return
-    if not yes and not typer.confirm(f"{link}: continue {topic} with the new history of the source?"):
+    if not yes and not typer.confirm(f"{link}: continue {topic} with the new history of the source?", err=True):
         raise UsageError(f"{link}: not confirmed, nothing was changed; say yes, or give --yes")
     asyncio.run(accept(settings, topic))
     typer.echo(f"{link}: accepted; a running engine continues within seconds.")
