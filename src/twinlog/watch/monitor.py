@@ -305,7 +305,8 @@ class Monitor:
                 snapshot.superseded = self._observers.superseded(snapshot.link)
                 status = await snapshot.looks.look()
                 states = {status.state, snapshot.status.state if snapshot.status else ""}
-                if "SWITCHED" in states and len(states) > 1:
+                is_open = snapshot.switches is not None and snapshot.switches.open is not None
+                if is_open or ("SWITCHED" in states and len(states) > 1):
                     await self.look_at_switches(snapshot)  # who is active now is not left to the slow watch
                 events = snapshot.take(status)
                 self.tell(news(self.events, events, snapshot.link.name, _now_ms()) if first else events)
@@ -399,9 +400,9 @@ def _switch_events(link: str, before: Switches | None, after: Switches, known_ms
             says = f"{switch_name(switch.claim.command)} started by {switch.claim.operator}"
             events.append(Event(switch.since_ms, link, "switch", "warning", link, says))
         if switch.end is not None and switch.id not in over:
-            says = f"{switch_name(switch.claim.command)} {switch.end.outcome}" + (
-                f"; {after.state.active} is active" if after.state else ""
-            )
+            held = switch.state or after.state  # a later switch may have decided otherwise since
+            says = f"{switch_name(switch.claim.command)} {switch.end.outcome}"
+            says += f"; {held.active} is active" if held else ""
             card = card_of(switch)
             told = "" if card is None else card.markdown()
             events.append(Event(switch.ended_ms, link, "switch", "good", link, says, ended=True, card=told))

@@ -115,6 +115,20 @@ def test_the_end_of_a_switch_is_posted_with_the_card_and_leaves_no_incident_open
     assert (pager["event_action"], pager["payload"]["custom_details"]["card"]) == ("resolve", card)
 
 
+def test_a_message_with_the_end_of_a_switch_is_called_by_its_end() -> None:
+    group = everything()
+    group.add([Event(1, "a->b", "switch", "warning", "a->b", "planned failover started by ada")], 1)
+    done = Event(2, "a->b", "switch", "good", "a->b", "planned failover done; b is active", ended=True, card="card")
+    group.add([done], 1)
+    message = group.due(1)
+    assert message is not None
+    assert message.title == "Twinlog: a->b: planned failover done; b is active (and 1 more)"
+    group.add([done, Event(3, "a->b", "fault", "bad", "orders-0", "a gap")], 3)
+    message = group.due(3)
+    assert message is not None
+    assert message.title == "Twinlog: a->b: a gap (and 1 more)"
+
+
 def test_a_drill_that_failed_is_sent_and_one_that_passed_is_not() -> None:
     group = everything()
     group.add([event("drill", kind="operation", level="good", ended=True)], 1)

@@ -8,12 +8,13 @@ import pytest
 from tests.kit.paper_backend import PaperBackend, PaperLooks
 
 from twinlog.config.settings import LinkSettings
-from twinlog.model.health.movement import ENOUGH
+from twinlog.model.health.movement import ENOUGH, Movement
 from twinlog.model.health.readiness import reasons_against
 from twinlog.model.health.states import LinkStatus
-from twinlog.model.switch.log import StateEntry
+from twinlog.model.switch.log import Claim, Command, End, StateEntry, Switch
 from twinlog.recovery.switching import Standing
 from twinlog.surface.answers.links import state_of, without_copy
+from twinlog.surface.answers.rows import topics_of
 from twinlog.surface.http.backend import Backend
 from twinlog.watch.monitor import LinkSnapshot, Monitor, Observers
 
@@ -158,6 +159,61 @@ def test_a_link_that_was_switched_is_shown_with_the_side_that_is_active_at_once(
         return lonely
 
     assert asyncio.run(watch()) == ["west"]
+
+
+def test_a_topic_with_nothing_left_does_not_stall_though_it_did_a_moment_ago() -> None:
+    backend = PaperBackend()
+    snapshot = LinkSnapshot(backend.links()[0], backend.observer(backend.links()[0]))
+    status = asyncio.run(backend.observer(backend.links()[0]).look())
+    (first, *_) = status.partitions
+
+    def state(movement: Movement, lag: int) -> str:
+        part = dataclasses.replace(first, fault=None, source_end=first.source_next + lag)
+        snapshot.status = dataclasses.replace(status, partitions=(part,), problems=())
+        snapshot.movements = {part.partition: movement}
+        (row,) = topics_of(snapshot)
+        return row.state
+
+    assert (state("STALL", 0), state("STALL", 1), state("REWIND", 0)) == ("OK", "STALL", "REWIND")
+
+
+def switch_of(name: str, command: Command, active: str, *, ended: bool) -> Switch:
+    claim = Claim(pair="east<->west", switch=name, runner="r", command=command, link="east->west", operator="ada")
+    state = StateEntry(pair="east<->west", generation=1, active=active)
+    end = End(pair="east<->west", switch=name, runner="r", outcome="done") if ended else None
+    return Switch(name, claim, "r", 1, 1, end=end, ended_ms=2 if ended else 0, state=state)
+
+
+@pytest.mark.proves("R7")
+def test_the_end_of_a_switch_is_seen_at_once_and_says_who_was_active_then() -> None:
+    """The slow watch may sleep for minutes; meanwhile the page would show the side that was left as the active one."""
+    backend = PaperBackend()
+    looks = backend.observer(backend.links()[0])
+    now = [Standing(None, switch_of("1", "failover-unplanned", "east", ended=False), ())]
+
+    async def standing(_: LinkSettings) -> Standing:
+        return now[0]
+
+    async def watch() -> list[str]:
+        observers = Observers(lambda: backend.links()[:1], lambda _: looks, backend.groups, standing)
+        monitor = Monitor(observers, look_seconds=0.02, slow_seconds=600)
+        watching = asyncio.create_task(monitor.run())
+        await until(monitor, lambda: any(snapshot.groups is not None for snapshot in monitor.snapshots.values()))
+        over = switch_of("1", "failover-unplanned", "west", ended=True)
+        # A failback followed before anybody looked.
+        now[0] = Standing(None, None, (over, switch_of("2", "failback-delta", "east", ended=True)))
+        await until(monitor, lambda: any("done" in event.says for event in monitor.events))
+        said = [event.says for event in monitor.events if event.kind == "switch"]
+        watching.cancel()
+        await asyncio.gather(watching, return_exceptions=True)
+        return said
+
+    assert asyncio.run(watch()) == [
+        "unplanned failover started by ada",
+        "unplanned failover done; west is active",
+        "delta failback started by ada",
+        "delta failback done; east is active",
+    ]
 
 
 @pytest.mark.proves("R14")

@@ -31,7 +31,9 @@ class Message:
         links = sorted({event.link for event in self.events})
         if not any(self.open.values()) and not any(event.kind in _MOMENTS for event in self.events):
             return f"Twinlog: {', '.join(links)}: ended"
-        first = max(self.events, key=lambda event: (not _is_end(event), _rank(event), -event.at_ms))
+        switched = [event for event in self.events if event.card]
+        events = switched[-1:] if max(map(_rank, self.events)) < _LEVELS["bad"] and switched else self.events
+        first = max(events, key=lambda event: (not _is_end(event), _rank(event), -event.at_ms))
         more = f" (and {len(self.events) - 1} more)" if len(self.events) > 1 else ""
         return f"Twinlog: {first.link}: {first.says}{more}"
 

@@ -109,7 +109,9 @@ def _topic(
     faults = [part.fault for part in parts if part.fault is not None]
     problem = problems.get(topic)
     lags = [part.lag for part in parts]
-    moves = worst([movements.get(part.partition, "OK") for part in parts])
+    # Movement is judged every ten seconds. What has nothing left to read by now is well.
+    judged = ((part, movements.get(part.partition, "OK")) for part in parts)
+    moves = worst([moves for part, moves in judged if part.lag != 0 or moves == "REWIND"])
     held = next((part.held_back for part in parts if part.held_back), "")
     exposure = exposures.get(topic)
     state = "FAULTED" if faults or problem else moves
