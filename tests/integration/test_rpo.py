@@ -15,6 +15,7 @@ from tests.kit.waiting import wait_until
 from typer.testing import CliRunner
 
 from twinlog.local.cluster import LocalCluster
+from twinlog.model.groups.positions import continues
 from twinlog.model.health.exposed import LinkExposure
 from twinlog.model.ledger.source_ends import CHORE
 from twinlog.service import group_report, observer
@@ -100,7 +101,7 @@ def test_a_source_that_is_gone_leaves_the_loss_by_name_and_its_age_grows(
     said = json.loads(answer.stdout)["at_risk"]["sentences"]
     assert said[0].startswith("lost: at least 7, at most ") or said[0].startswith("lost: 7 records; ")
     assert f"; {ends.alias} last heard " in said[0]
-    assert said[1] == f"group {group} reads at most 20 records again"
+    assert said[1] == f"group {group} {continues(20)}"
 
     gone = exposure(ends)
     assert not gone.live

@@ -88,10 +88,6 @@ async def planned_acls(
     return AclPlan(diff, wanted, held_back, not_copied(source_acls, rules), accepted)
 
 
-def _nothing(why: str) -> Outcome:
-    return Outcome(counts={"acls": 0}, findings=[why])
-
-
 @dataclass
 class AclSync:
     """The sync job of one link."""
@@ -118,9 +114,10 @@ class AclSync:
             left = await asyncio.to_thread(delete_acls, self.ends.target, plan.diff.remove)
         except AuthorizerMissing as missing:
             # A normal way to run a cluster: said once, and looked at again in case it gets one.
-            return _nothing(f"{missing.cluster}: has no authorizer, so there are no ACLs to sync")
+            why = f"{missing.cluster}: has no authorizer, so there are no ACLs to sync"
+            return Outcome(counts={"acls": 0}, remarks=[why])
         except ClusterRightMissing as denied:
-            return _nothing(f"{denied}; grant it, or set sync.topic.acls.enabled = false")
+            return Outcome({"acls": 0}, findings=[f"{denied}; grant it, or set sync.topic.acls.enabled = false"])
         failed = {binding for binding, refusal in refused.items() if refusal is not None}
         stuck = {binding for binding, refusal in left.items() if refusal is not None}
         bodies: dict[str, dict[str, Any]] = {

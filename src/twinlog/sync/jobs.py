@@ -42,6 +42,7 @@ class Outcome:
     memos: Sequence[Memo] = ()  # to remember
     forget: Sequence[str] = ()  # names of memos that are no longer needed
     alarm: str | None = None  # the step was done, and what it found is as grave as not being able to do it
+    remarks: Sequence[str] = ()  # what an operator may want to know, and nobody need change
 
 
 _NOTHING: Final = Outcome()
@@ -109,7 +110,7 @@ class SyncJobs:
                 at_ms=SYSTEM_CLOCK.now_ms(),
                 took_ms=int((time.monotonic() - began) * 1000),
                 counts=outcome.counts,
-                findings=list(outcome.findings)[:LISTED],
+                findings=[*outcome.findings, *outcome.remarks][:LISTED],
                 found=len(outcome.findings),
                 trouble=trouble,
             )

@@ -94,6 +94,15 @@ def test_more_findings_than_are_listed_are_counted() -> None:
     assert (len(note.findings), note.found) == (LISTED, LISTED + 7)
 
 
+def test_a_remark_is_noted_and_is_no_finding() -> None:
+    chore = Told("c", [Outcome(findings=["denied"], remarks=["no authorizer"]), Outcome(remarks=["no authorizer"])])
+    pen, _ = run([chore], lambda: chore.steps >= 4)
+    assert [(note.findings, note.found) for note in pen.notes("c")[:2]] == [
+        (["denied", "no authorizer"], 1),
+        (["no authorizer"], 0),
+    ]
+
+
 def test_memos_are_kept_and_forgotten() -> None:
     memo = Memo(chore="c", name="orders", body={"retention.ms": "1"})
     chore = Told("c", [Outcome(memos=[memo]), Outcome(forget=["orders"]), Outcome()])

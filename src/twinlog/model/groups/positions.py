@@ -275,6 +275,11 @@ class _Place(NamedTuple):
         )
 
 
+def continues(records: int) -> str:
+    """Say where a group continues whose newest position nobody knows."""
+    return f"continues {records:,} records before the end of the copy; what it read after its last sync comes again"
+
+
 def read_again_at_most(now: GroupsNow) -> dict[str, int]:
     """By group: the copied records behind where it continues. A group may have read them before the source was lost."""
     again: dict[str, int] = {}

@@ -265,7 +265,7 @@ class ChoreNote(_Entry):
     at_ms: int
     took_ms: int = 0
     counts: dict[str, int] = Field(default_factory=dict)
-    findings: list[str] = Field(default_factory=list)  # the first of them; `found` says how many there are
+    findings: list[str] = Field(default_factory=list)  # the first, then remarks; `found` counts findings
     found: int = 0
     trouble: str | None = None  # why the whole sync job could not be done
 

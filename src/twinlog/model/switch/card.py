@@ -12,7 +12,8 @@ from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict
 
-from twinlog.model.health.loss_range import LossRange, count
+from twinlog.model.groups.positions import continues
+from twinlog.model.health.loss_range import LossRange
 from twinlog.model.names import LinkName
 from twinlog.model.naming import ReplicationNaming
 from twinlog.model.switch.facts import Loss, Redirected, Resumed, Reversed
@@ -97,8 +98,8 @@ def _facts(switch: Switch, known: CardFacts, link: LinkName, active: str, old: s
     ]
     if known.missing:
         facts.append(("Missing for producers", ", ".join(known.missing)))
-    again = ", ".join(f"{group} at most {count(records)}" for group, records in known.read_again.items())
-    facts.append(("Consumer groups", f"{known.groups} moved; read again: {again or 'nothing'}"))
+    places = [f"{group} {continues(records)}" for group, records in known.read_again.items()]
+    facts.append(("Consumer groups", "; ".join([f"{known.groups} moved", *(places or ["nothing is read again"])])))
     if (loss := switch.facts(Loss)) is not None:
         told = LossRange(loss.records, loss.at_most, loss.known_at_ms, loss.copied_ms)
         facts.append(("Not copied", told.says(link.source)))
@@ -128,7 +129,8 @@ def _next(switch: Switch, known: CardFacts, link: LinkName, active: str, old: st
         steps.append(f"Point producers and consumers to {known.bootstrap.get(active, active)}")
     steps.append(f"Check the course: `twinlog switch status '{link}'`")
     if active == link.target:
-        steps.append(f"When {old} is back: `twinlog failback '{link}' --dry-run`")
+        when = "To move back" if switch.claim.command == "failover-planned" else f"When {old} is back"
+        steps.append(f"{when}: `twinlog failback '{link}' --dry-run`")
     else:
         steps.append(f"Prove that both sides are equal: `twinlog verify '{link}'`")
     return steps

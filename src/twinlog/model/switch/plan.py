@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
 from twinlog.model.counted import counted
+from twinlog.model.groups.positions import continues
 from twinlog.model.health.loss_range import LossRange
 from twinlog.model.names import LinkName
 from twinlog.model.switch.facts import Means
@@ -243,13 +244,13 @@ def at_risk_of(facts: Facts) -> AtRisk:
 
 
 def _read_again(facts: Facts) -> Iterator[str]:
-    """What groups read a second time: those with most of it by name."""
+    """Where groups continue: those that may read most a second time by name."""
     most = sorted(facts.read_again.items(), key=lambda entry: (-entry[1], entry[0]))
     for group, records in most[:_NAMED]:
-        yield f"group {group} reads at most {records:,} records again"
+        yield f"group {group} {continues(records)}"
     if len(most) > _NAMED:
         rest = sum(records for _, records in most[_NAMED:])
-        yield f"{len(most) - _NAMED} more groups read at most {rest:,} records again"
+        yield f"{len(most) - _NAMED} more groups: {rest:,} records before the end in all"
 
 
 def writable_sides(steps: Iterable[PlannedStep], initially: Iterable[Side]) -> Iterator[frozenset[Side]]:

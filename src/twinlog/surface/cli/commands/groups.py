@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from twinlog.errors import GroupUnknown
+from twinlog.model.groups.positions import continues
 from twinlog.model.wanted import Wanted
 from twinlog.surface.cli.chosen_link import chosen_link
 from twinlog.surface.cli.completion import complete_groups
@@ -139,7 +140,7 @@ def _print(report: GroupReport, output: Output, *, partitions: bool) -> None:
     elif not report.findings:
         console.print("no group has a position in a mirrored topic")
     for group, records in sorted(report.read_again.items()):
-        console.print(f"{group}: reads at most {records:,} records again on the target", soft_wrap=True)
+        console.print(f"{group} {continues(records)}", soft_wrap=True)
     for finding in report.findings:
         console.print(Text(finding, "yellow"), soft_wrap=True)
 

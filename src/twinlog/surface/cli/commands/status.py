@@ -181,7 +181,7 @@ def _print_chores(console: Console, status_: LinkStatus) -> None:
             line = Text(f"{chore.chore:14}", "bold").append(f"{chore.trouble}, {ago:.0f} s ago", "red")
         console.print(line, soft_wrap=True)
         for finding in chore.findings:
-            console.print(Text(f"  {finding}", "yellow"), soft_wrap=True)
+            console.print(Text(f"  {finding}", "yellow" if chore.found else "dim"), soft_wrap=True)
         if chore.found > len(chore.findings):
             console.print(Text(f"  and {chore.found - len(chore.findings):,} more", "yellow"))
     if idle:
