@@ -17,6 +17,8 @@ from twinlog.engine.state import EngineState
 from twinlog.engine.switch_watch import SwitchWatch
 from twinlog.errors import ClusterError, told
 from twinlog.ledger.writer import LedgerWriter, roster_writer
+from twinlog.model.clock import SYSTEM_CLOCK
+from twinlog.model.moments import clock
 from twinlog.wire.connection import Cluster
 
 log = logging.getLogger("twinlog.engine")
@@ -64,11 +66,12 @@ async def tell_failure(state: EngineState, target: Cluster, error: Exception) ->
 
 async def beat_while_starting(state: EngineState, writer: LedgerWriter) -> None:
     """Until cancelled: say that the engine lives. Spark may take its time (R9)."""
-    began = time.monotonic()
+    began, since = time.monotonic(), clock(SYSTEM_CLOCK.now_ms())
     while True:
         await asyncio.sleep(HEARTBEAT_SECONDS)
-        if (so_far := time.monotonic() - began) > _SLOW_START_SECONDS:
-            state.say(f"Spark has been starting the query for {so_far:.0f} s; nothing is copied meanwhile")
+        if time.monotonic() - began > _SLOW_START_SECONDS:
+            # The same words each time: the log has them once.
+            state.say(f"Spark has been starting the query since {since}; nothing is copied meanwhile")
         with contextlib.suppress(TimeoutError, ClusterError):
             async with asyncio.timeout(_TELL_SECONDS):
                 await writer.write([state.record("starting", state.generation)])
