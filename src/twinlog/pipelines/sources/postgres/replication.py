@@ -199,8 +199,11 @@ def slot_exists(db: psycopg.Connection[Any], slot: str) -> bool:
 
 
 def wal_end(db: psycopg.Connection[Any]) -> int:
-    """The place up to which the server has written its log."""
-    (row,) = db.execute("SELECT (pg_current_wal_flush_lsn() - '0/0'::pg_lsn)::bigint").fetchall()
+    """The place up to which the server, or a standby, has its log."""
+    (row,) = db.execute(
+        "SELECT (CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_flush_lsn() END"
+        " - '0/0'::pg_lsn)::bigint"
+    ).fetchall()
     return int(row[0])
 
 
