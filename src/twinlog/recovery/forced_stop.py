@@ -111,6 +111,11 @@ class _ForcedStop:
     link: LinkSettings
     view: LedgerView
     found: Stopped = field(default_factory=Stopped)
+    waits: dict[int, str] = field(default_factory=dict)  # what each shard waits for
+    fence: Fence = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.fence = Fence(self.target, self.link.name)
 
     async def stop_all(self, shards: Mapping[int, list[TopicPartition]]) -> None:
         """Stop shards side by side: an operator waits for the slowest one, not for their sum."""
@@ -138,6 +143,7 @@ class _ForcedStop:
         self.found.unproven[shard] = (
             f"the writers of shard {shard} of {self.link.name} are not proven to be shut out: "
             f"{self.link.target} did not confirm it within {_ATTEMPTS * _SHARD_WITHIN_S:.0f} s"
+            f": {self.fence.waits.get(shard) or self.waits.get(shard, 'its copies cannot be looked at')}"
             f"{await self._what_blocks(partitions)}"
         )
 
@@ -155,9 +161,11 @@ class _ForcedStop:
 
     async def _stop_shard(self, shard: int, partitions: list[TopicPartition]) -> None:
         target, link, view, proof = self.target, self.link, self.view, self.found
-        fence = Fence(target, link.name)
+        fence = self.fence
+        self.waits[shard] = "its transactional id has no new owner yet"
         producer = await fence.take_over(transactional_id(link.source, link.target, shard), shard)
         topic = ledger_topic(link.source)
+        self.waits[shard] = f"its marker is not in {topic}-{1 + shard} yet"
         await target.refresh([topic])
         await fence.plant_on_ledger(producer, shard, TopicPartition(topic, 1 + shard))
         reader = LogReader(target, topic, {1 + shard: view.positions[1 + shard]}, f"stop-{shard}", lasting=False)
@@ -171,6 +179,7 @@ class _ForcedStop:
             and state.phase != "closed"
             and state.incarnation == view.roster[partition.topic].incarnation
         }
+        self.waits[shard] = f"its markers are not in its copies yet ({', '.join(map(str, list(unclean)[:_NAMED]))})"
         behind: dict[TopicPartition, int] = {}
         for copy, answer in (await fetch_offsets(target, unclean, LATEST, within_s=_ANSWER_WITHIN_S)).items():
             if isinstance(answer, str):
@@ -183,10 +192,12 @@ class _ForcedStop:
         noted: list[PartitionState] = []
         for copy, end in behind.items():
             partition, state = unclean[copy]
+            self.waits[shard] = f"its marker is not in {copy} yet"
             records = await _count(target, copy, state, producer, end)
             if records:
                 proof.unnoted[partition] = records
             noted.append(_closed(state, records))
+        self.waits[shard] = f"{topic}-{1 + shard} takes no record"
         await LedgerWriter(target, topic, 1 + shard, link.name, producer).write(noted)
 
 

@@ -57,6 +57,27 @@ def test_blocked_shards_are_waited_for_together(work: _ForcedStop, monkeypatch: 
     assert all(f"shard {shard} of S->T" in why for shard, why in work.found.unproven.items())
 
 
+@pytest.mark.proves("R14")
+@pytest.mark.parametrize("told", ["the coordinator of transactional id x: CONCURRENT_TRANSACTIONS", None])
+def test_a_shard_that_is_not_proven_to_be_shut_says_what_it_waited_for(
+    work: _ForcedStop, monkeypatch: pytest.MonkeyPatch, told: str | None
+) -> None:
+    class Blocked:
+        """The coordinator does not let the shard be taken over."""
+
+        def __init__(self, *_: object) -> None:
+            self.waits = {3: told} if told else {}
+
+        async def take_over(self, *_: object) -> None:
+            await asyncio.Event().wait()
+
+    work.fence = cast("Any", Blocked())
+    monkeypatch.setattr(forced_stop, "_SHARD_WITHIN_S", 0.05)
+    asyncio.run(work.stop(3, WANTED[3]))
+    expected = told or "its transactional id has no new owner yet"
+    assert f"did not confirm it within 0 s: {expected}" in work.found.unproven[3]
+
+
 def test_a_refusal_of_one_shard_is_raised_after_all_others_were_stopped(
     work: _ForcedStop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
