@@ -15,11 +15,13 @@ from tests.kit.waiting import wait_until
 Protocol: TypeAlias = Literal["classic", "consumer"]
 
 _SILENCE_S = 30.0
-_ABOUT_TO_BE_THERE = {
-    KafkaError.NOT_COORDINATOR,
-    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
-    KafkaError.COORDINATOR_NOT_AVAILABLE,
-}
+COORDINATOR_IS_COMING = frozenset(
+    {
+        KafkaError.NOT_COORDINATOR,
+        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+        KafkaError.COORDINATOR_NOT_AVAILABLE,
+    }
+)
 
 
 @contextmanager
@@ -98,7 +100,7 @@ def position(cluster: Cluster, group: str, topic: str, partition: int = 0) -> in
     try:
         (found,) = consumer.committed([TopicPartition(topic, partition)], timeout=30)
     except KafkaException as error:
-        if error.args[0].code() in _ABOUT_TO_BE_THERE:
+        if error.args[0].code() in COORDINATOR_IS_COMING:
             return None
         raise
     else:

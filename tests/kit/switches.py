@@ -8,10 +8,12 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from confluent_kafka import Consumer, KafkaError, Producer
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 from confluent_kafka import TopicPartition as Place
 from tests.kit.ends import Ends
+from tests.kit.groups import COORDINATOR_IS_COMING
 from tests.kit.threads import ThreadedEngine, ThreadedQuery
+from tests.kit.waiting import wait_until
 
 from twinlog.config.pair import Pair, resolve_pair, stand_in_pair
 from twinlog.config.resolve import resolve
@@ -203,10 +205,21 @@ def numbers_of(bootstrap: str, group: str, topic: str, *, commit: bool = True) -
 
 
 def commit_at(bootstrap: str, group: str, topic: str, offset: int, partition: int = 0) -> None:
-    """Put a group to a position."""
+    """Put a group to a position, as soon as the cluster has a coordinator for it."""
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group, "log_level": 0})
+
+    def refusal() -> str:
+        # The first group of a fresh cluster makes the topic of positions, whose leaders still have to load it.
+        try:
+            consumer.commit(offsets=[Place(topic, partition, offset)], asynchronous=False)
+        except KafkaException as error:
+            if error.args[0].code() not in COORDINATOR_IS_COMING:
+                raise
+            return str(error)
+        return ""
+
     try:
-        consumer.commit(offsets=[Place(topic, partition, offset)], asynchronous=False)
+        wait_until(refusal, lambda said: not said, within_s=30, what=f"position of {group}")
     finally:
         consumer.close()
 
