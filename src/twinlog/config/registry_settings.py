@@ -61,6 +61,7 @@ class RegistrySettings(_Frozen):
     mode_mutable: bool = True
     validate_fields: bool = False
     validate_names: bool = True
+    encrypts: bool = False
     cache_size: int = 1000
     most_listed: int = 1000
     leader_connect_timeout_ms: int = 60_000

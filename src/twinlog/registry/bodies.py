@@ -10,8 +10,12 @@ from twinlog.registry.state import Entry
 from twinlog.registry.subject_names import DEFAULT, beside, context_of
 
 
-def _content(content: Content, text: str | None, references: tuple[Reference, ...] | None = None) -> dict[str, Any]:
+def _content(
+    content: Content, text: str | None, references: tuple[Reference, ...] | None = None, *, text_first: bool = False
+) -> dict[str, Any]:
     body: dict[str, Any] = {"guid": content.guid, "schemaType": content.kind}
+    if text_first:
+        body["schema"] = content.text if text is None else text
     used = content.references if references is None else references
     if used:
         body["references"] = [reference_json(reference) for reference in used]
@@ -19,7 +23,8 @@ def _content(content: Content, text: str | None, references: tuple[Reference, ..
         body["metadata"] = metadata_json(content.metadata)
     if content.rule_set is not None:
         body["ruleSet"] = rule_set_json(content.rule_set)
-    body["schema"] = content.text if text is None else text
+    if not text_first:
+        body["schema"] = content.text if text is None else text
     return body
 
 
@@ -53,7 +58,7 @@ def by_id(
 ) -> dict[str, Any]:
     """A schema without its id: the client has asked with that."""
     body: dict[str, Any] = {"subject": entry.subject, "version": entry.version} if named else {}
-    body |= _content(entry.content, text, _qualified(entry) if qualified else None)
+    body |= _content(entry.content, text, _qualified(entry) if qualified else None, text_first=True)
     if max_id is not None:
         body["maxId"] = max_id
     return {**body, "ts": entry.ts, "deleted": entry.deleted}

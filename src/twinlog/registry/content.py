@@ -9,12 +9,17 @@ from twinlog.registry.schemas.schema import Metadata, Reference, RuleSet
 
 VERSION_PROPERTY: Final = "confluent:version"
 """A property in which a client that was given a version keeps it."""
+ENCRYPTED_PROPERTY: Final = "__enc__"
+"""A property that Confluent adds to metadata that it encrypts."""
 
 
 class Content:
-    """Immutable. `digest` is its identity; the kind is not part of that."""
+    """Immutable. `digest` is its identity; the kind is not part of that.
 
-    __slots__ = ("digest", "kind", "metadata", "references", "rule_set", "text")
+    Where Confluent encrypted metadata, the record says the identity (`stored_digest`): it is that of the plain text.
+    """
+
+    __slots__ = ("digest", "kind", "metadata", "references", "rule_set", "stored_digest", "text")
 
     def __init__(
         self,
@@ -29,7 +34,14 @@ class Content:
         self.references = tuple(references)
         self.metadata = metadata
         self.rule_set = rule_set
+        self.stored_digest: bytes | None = None
         self.digest = md5(text, self.references, metadata, rule_set)
+
+    def identified(self, digest: bytes) -> "Content":
+        """The same with the identity that its record says."""
+        content = Content(self.kind, self.text, self.references, self.metadata, self.rule_set)
+        content.stored_digest = content.digest = digest
+        return content
 
     @property
     def guid(self) -> str:

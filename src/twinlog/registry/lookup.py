@@ -17,6 +17,7 @@ from twinlog.registry.refusals import Refusal
 from twinlog.registry.requests import SchemaRequest
 from twinlog.registry.rule_sets import merged_rules, rule_set_of
 from twinlog.registry.rules import Rules
+from twinlog.registry.schemas.avro.equality import is_equal
 from twinlog.registry.schemas.schema import Metadata
 from twinlog.registry.scopes import config_in_scope
 from twinlog.registry.state import Entry, State
@@ -79,7 +80,7 @@ def is_same(state: State, parser: Parser, wanted: Canonical, entry: Entry) -> bo
     if not _same_metadata(wanted.content.metadata, old.metadata, entry.version):
         return False
     if wanted.content.references == old.references:
-        return wanted.content.text == old.text
+        return wanted.content.text == old.text or (old.kind == "AVRO" and is_equal(wanted.content.text, old.text))
     if wanted.content.references or not old.references:
         return False
     if wanted.content.text == old.text:

@@ -5,7 +5,7 @@ Runs wherever it is called; `parse` may take long for large texts, so the caller
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 from twinlog.registry.content import Content
@@ -86,12 +86,13 @@ class Parser:
 
     def of_request(self, state: State, request: SchemaRequest, how: "How") -> "Canonical":
         """The canonical form of what a client sent. Raises Refusal 42201."""
-        kind = request.kind or "AVRO"
+        kind = "AVRO" if request.kind is None else request.kind
         if kind not in KINDS:
             raise invalid_schema(f"Invalid schema type {kind}")
         references = request.references
         try:
             references, resolved = resolve(state, request.subject, references, live=how.new)
+            request = replace(request, references=references)  # a message names the version that `-1` stood for
             schema = self.parsed(kind, request.text or "", resolved, new=how.strict, checked=how.checked)
             if how.field_names:
                 schema.check_field_names()

@@ -137,8 +137,7 @@ def with_metadata(
     """The newest version whose metadata has all these properties."""
     for entry in state.versions(subject, deleted=deleted)[::-1]:
         metadata = entry.content.metadata
-        properties = None if metadata is None else metadata.properties
-        if properties is not None and pairs.items() <= properties.items():
+        if metadata is not None and pairs.items() <= (metadata.properties or {}).items():
             return full_version(entry, text=formatted(state, parser, entry, form))
     if not state.has_subject(subject, deleted=deleted):
         raise refusals.subject_not_found(subject)

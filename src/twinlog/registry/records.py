@@ -4,6 +4,7 @@ Kafka compacts by the bytes of a key, the registry thinks by its meaning: old to
 (`{"subject":…,"version":1,"magic":0,"keytype":"SCHEMA"}`). `LogicalKey` is the meaning, `encode_key` its bytes today.
 """
 
+import base64
 import json
 import re
 from collections.abc import Mapping
@@ -41,6 +42,7 @@ CONFIG_FIELDS: Final = (
 )
 """In the order in which they are written."""
 
+_DIGEST_BYTES: Final = 16
 _OF_SUBJECTS: Final = frozenset({CONFIG, MODE, DELETE_SUBJECT, CLEAR_SUBJECT})
 
 
@@ -130,8 +132,10 @@ def schema_record(value: SchemaValue) -> Record:
         "subject": value.subject,
         "version": value.version,
         "id": value.id,
-        "schemaType": content.kind,
     }
+    if content.stored_digest is not None:
+        document["md5"] = base64.b64encode(content.stored_digest).decode()
+    document["schemaType"] = content.kind
     if content.references:
         document["references"] = [reference_json(reference) for reference in content.references]
     if content.metadata is not None:
@@ -188,8 +192,10 @@ def decode_schema(data: bytes) -> SchemaValue:
             metadata_of(document.get("metadata")),
             rule_set_of(document.get("ruleSet")),
         )
+        if (digest := document.get("md5")) is not None:
+            content = content.identified(_digest(digest))
     except (AttributeError, KeyError, TypeError, ValueError) as wrong:
-        raise BadRecord(f"references, metadata or rules are malformed ({wrong})") from None
+        raise BadRecord(f"references, metadata, rules or md5 are malformed ({wrong})") from None
     subject, version, number = _text(document, "subject"), _number(document, "version"), _number(document, "id")
     return SchemaValue(subject, version, number, content, bool(document.get("deleted", False)))
 
@@ -228,6 +234,13 @@ def _object(data: bytes | None, part: str) -> dict[str, Any]:
     if not isinstance(document, dict):
         raise BadRecord(f"the {part} is no JSON object")
     return document
+
+
+def _digest(text: str) -> bytes:
+    digest = base64.b64decode(text, validate=True)
+    if len(digest) != _DIGEST_BYTES:
+        raise ValueError(f"md5 has {len(digest)} bytes")
+    return digest
 
 
 def _text(document: Mapping[str, Any], name: str) -> str:

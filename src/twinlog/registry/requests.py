@@ -2,8 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from twinlog.registry.schemas.schema import Metadata, Reference, RuleSet
+
+_BLANK: Final = "".join(map(chr, range(0x21)))
+"""What Java trims."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +25,7 @@ class SchemaRequest:
 
     @property
     def is_blank(self) -> bool:
-        return self.text is None or not self.text.strip()
+        return self.text is None or not self.text.strip(_BLANK)
 
     def with_parts(self, metadata: Metadata | None, rule_set: RuleSet | None) -> "SchemaRequest":
         return replace(self, metadata=metadata, rule_set=rule_set)
@@ -61,11 +65,11 @@ def printed_reference(reference: Reference) -> str:
 def _printed_metadata(metadata: Metadata | None) -> str:
     if metadata is None:
         return "null"
-    tags = _printed_map({key: f"[{', '.join(tags)}]" for key, tags in (metadata.tags or {}).items()}, metadata.tags)
-    properties = _printed_map(dict(metadata.properties or {}), metadata.properties)
-    sensitive = "null" if metadata.sensitive is None else f"[{', '.join(metadata.sensitive)}]"
+    tags = _printed_map({key: f"[{', '.join(tags)}]" for key, tags in (metadata.tags or {}).items()})
+    properties = _printed_map(dict(metadata.properties or {}))
+    sensitive = f"[{', '.join(metadata.sensitive or ())}]"
     return f"Metadata{{tags={tags}, properties={properties}, sensitive={sensitive}}}"
 
 
-def _printed_map(texts: dict[str, str], given: object) -> str:
-    return "null" if given is None else f"{{{', '.join(f'{key}={value}' for key, value in texts.items())}}}"
+def _printed_map(texts: dict[str, str]) -> str:
+    return f"{{{', '.join(f'{key}={value}' for key, value in texts.items())}}}"

@@ -13,5 +13,7 @@ class Rules:
     validate_new: bool = True
     incompatible_code: int = 409
     most_listed: int = 1000
+    encrypts: bool = False
+    """Whether the file wants sensitive metadata to be encrypted. That is not done here, so such schemas are refused."""
     most_bytes: int = 1_000_000
     """Of one record: what the topic takes."""

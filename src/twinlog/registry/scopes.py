@@ -33,6 +33,8 @@ def own_config(state: State, subject: str | None, default_level: str) -> Mapping
 
 
 def _with_level(config: Mapping[str, Any], default_level: str) -> Mapping[str, Any]:
+    if "" in config.values():  # an empty alias or group is answered once, when it is set
+        config = {name: value for name, value in config.items() if value != ""}
     if "compatibilityLevel" in config:
         return config
     whole = {**config, "compatibilityLevel": default_level}

@@ -384,7 +384,7 @@ def test_bodies_that_are_none_have_their_code(ask: Asking, raw: bytes, status: i
     assert (answer.status, answer.json().get("error_code", 0)) == (status, error)
 
 
-@pytest.mark.parametrize("name", ["__GLOBAL", "__EMPTY", "a%00b", "a%0Ab"])
+@pytest.mark.parametrize("name", ["__GLOBAL", "__EMPTY", "a%C2%85b"])
 def test_names_that_no_subject_may_have(ask: Asking, name: str) -> None:
     assert code(put(ask, name, avro("A"))) == (422, 42208)
 

@@ -109,48 +109,57 @@ class _Reader:
         http = resolve_service(self.lookup).http
         self._check_login(http)
         tls, trust = self._tls(listeners)
-        protocol = str(self.value(keys.PROTOCOL))
-        mine = self._mine(listeners, protocol)
-        if not listeners or mine is None:
-            return None
+        encrypts = self._encrypts()
+        mine = self._mine(listeners, str(self.value(keys.PROTOCOL)))
         configs = {
             k.removeprefix(_TOPIC_CONFIG): e.value
             for k, e in self.lookup.entries.items()
             if k.startswith(_TOPIC_CONFIG)
         }
         self.lookup.asked.update(k for k in self.lookup.entries if k.startswith(_TOPIC_CONFIG))
-        return RegistrySettings(
-            kafka=kafka,
-            listeners=tuple(listeners),
-            host_name=self.value(keys.HOST_NAME) or socket.getfqdn(),
-            host_port=self.value(keys.HOST_PORT) or mine.port,
-            protocol=mine.scheme,
-            topic=self.value(keys.TOPIC),
-            replication_factor=self.value(keys.REPLICAS),
-            topic_configs=tuple(sorted(configs.items())),
-            skip_topic_checks=self.value(keys.SKIP_CHECKS),
-            group_id=self.value(keys.GROUP_ID),
-            eligible=self.value(keys.ELIGIBLE),
-            session_timeout_ms=self.value(keys.SESSION),
-            timeout_ms=self.value(keys.TIMEOUT),
-            snapshot_file=Path(snapshot) if (snapshot := self.value(keys.SNAPSHOT)) else None,
-            subject_prefixes=tuple(filter(None, map(str.strip, str(self.value(keys.SUBJECT_PREFIXES)).split(",")))),
-            level=self.value(keys.LEVEL),
-            mode_mutable=self.value(keys.MODE_MUTABILITY),
-            validate_fields=self.value(keys.VALIDATE_FIELDS),
-            validate_names=self.value(keys.VALIDATE_NAMES),
-            cache_size=self.value(keys.CACHE_SIZE),
-            most_listed=self.value(keys.MOST_LISTED),
-            leader_connect_timeout_ms=self.value(keys.CONNECT_TIMEOUT),
-            leader_read_timeout_ms=self.value(keys.READ_TIMEOUT),
-            forwarded_headers=tuple(
+        # Every key is read, also where a listener is wrong: a key that was not read would be reported as unknown.
+        values: dict[str, Any] = {
+            "kafka": kafka,
+            "listeners": tuple(listeners),
+            "host_name": self.value(keys.HOST_NAME) or socket.getfqdn(),
+            "host_port": self.value(keys.HOST_PORT) or (mine.port if mine else None),
+            "protocol": mine.scheme if mine else "",
+            "topic": self.value(keys.TOPIC),
+            "replication_factor": self.value(keys.REPLICAS),
+            "topic_configs": tuple(sorted(configs.items())),
+            "skip_topic_checks": self.value(keys.SKIP_CHECKS),
+            "group_id": self.value(keys.GROUP_ID),
+            "eligible": self.value(keys.ELIGIBLE),
+            "session_timeout_ms": self.value(keys.SESSION),
+            "timeout_ms": self.value(keys.TIMEOUT),
+            "snapshot_file": Path(snapshot) if (snapshot := self.value(keys.SNAPSHOT)) else None,
+            "subject_prefixes": tuple(filter(None, map(str.strip, str(self.value(keys.SUBJECT_PREFIXES)).split(",")))),
+            "level": self.value(keys.LEVEL),
+            "mode_mutable": self.value(keys.MODE_MUTABILITY),
+            "validate_fields": self.value(keys.VALIDATE_FIELDS),
+            "validate_names": self.value(keys.VALIDATE_NAMES),
+            "cache_size": self.value(keys.CACHE_SIZE),
+            "most_listed": self.value(keys.MOST_LISTED),
+            "leader_connect_timeout_ms": self.value(keys.CONNECT_TIMEOUT),
+            "leader_read_timeout_ms": self.value(keys.READ_TIMEOUT),
+            "forwarded_headers": tuple(
                 name.strip().lower() for name in str(self.value(keys.FORWARDED_HEADERS)).split(",") if name.strip()
             ),
-            incompatible_code=int(self.value(keys.INCOMPATIBLE_CODE)),
-            tls=tls,
-            peers_trust_pem=trust,
-            http=http,
-        )
+            "incompatible_code": int(self.value(keys.INCOMPATIBLE_CODE)),
+            "tls": tls,
+            "peers_trust_pem": trust,
+            "http": http,
+            "encrypts": encrypts,
+        }
+        return None if mine is None else RegistrySettings(**values)
+
+    def _encrypts(self) -> bool:
+        """Confluent's own example sets the secret: it does not refuse the start, but what it would encrypt."""
+        if self.value(keys.ENCODER_SECRET) is None:
+            return False
+        told = "sensitive metadata is not encrypted here: schemas that have it are refused"
+        self.lookup.note("warning", self.lookup.find((keys.ENCODER_SECRET.name,)), told)
+        return True
 
     def value(self, key: Key[Any]) -> Any:
         # The older name wins where both are set, as in Confluent's server.

@@ -77,6 +77,10 @@ CLIENT_AUTH = _key(
 )
 OLD_CLIENT_AUTH = _key("ssl.client.auth", Flag(), "false", "The older way to demand certificates of clients.")
 AUTHENTICATION = _key("authentication.method", OneOf(("NONE", "BASIC", "BEARER")), "NONE", "How clients log in.")
+ENCODER_SECRET = _key(
+    "metadata.encoder.secret", Text(), None,
+    "Confluent encrypts sensitive metadata with it. Here schemas with such metadata are refused.", secret=True,
+)  # fmt: skip
 
 MEANINGLESS: Final = {
     "kafkastore.connection.url": "instances elect their leader through Kafka, not through ZooKeeper",
@@ -102,7 +106,8 @@ MEANINGLESS: Final = {
     "resource.static.locations": "there are no files to serve",
     "enable.fips": "what TLS may use is what Python's OpenSSL allows",
     "enable.store.health.check": "/readyz always looks at the store",
-    "metadata.encoder.topic": "sensitive metadata is kept as it is sent",
+    "metadata.encoder.topic": "metadata is not encrypted here",
+    "metadata.encoder.old.secret": "metadata is not encrypted here",
     "debug": "answers never show a stack",
     "compression.enable": "answers are sent as they are",
     "request.logger.name": "the log has one line for each order",
@@ -131,7 +136,6 @@ MEANINGLESS_FAMILIES: Final = (
     ("dos.filter.", "limits are http.connections.per.address and http.max.request.bytes"),
 )
 REFUSED: Final = {
-    "metadata.encoder.secret": "encrypted metadata cannot be read here; stay with Confluent's registry for it",
     "schema.registry.auth.mechanism": "use http.users.file for logins",
 }
 """Keys that change what is stored or who may ask: they are never passed over."""

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from json.encoder import encode_basestring
 from typing import Any
 
+from twinlog.registry.json_mistakes import first_mistake
 from twinlog.registry.schemas.schema import InvalidSchema
 
 MAX_DEPTH = 250
@@ -168,5 +169,5 @@ def _parse_message(text: str, failed: json.JSONDecodeError) -> str:
         reason = f"Unexpected character ('{seen}' (code {ord(seen)})): was expecting double-quote to start field name"
     else:
         column = failed.colno
-        reason = failed.msg
+        reason = first_mistake(text, special=False) or failed.msg
     return f"com.fasterxml.jackson.core.JsonParseException: {reason}\n at {source}{place}{column}]"

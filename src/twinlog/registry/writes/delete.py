@@ -18,7 +18,7 @@ from twinlog.registry.records import (
 )
 from twinlog.registry.scopes import READ_ONLY, mode_in_scope
 from twinlog.registry.state import MARK, MARKS_SUBJECT, Entry, State
-from twinlog.registry.subject_names import context_of, matches, split
+from twinlog.registry.subject_names import context_of, split
 from twinlog.registry.writes.round import Plan, Round
 
 
@@ -90,7 +90,7 @@ class DeleteContext:
     alone: bool = True
 
     def plan(self, state: State, _current: Round) -> Plan:
-        if any(matches(self.scope, name) for name in state.subjects):
+        if any(context_of(name) == split(self.scope).context for name in state.subjects):
             raise refusals.context_not_empty(self.scope)
         key = LogicalKey(CONTEXT, split(self.scope).context)
         return Plan([Record(form, None) for form in state.key_forms(key)], None, status=204)

@@ -7,7 +7,7 @@ from typing import Any
 from twinlog.registry import refusals
 from twinlog.registry.bodies import registered
 from twinlog.registry.compatibility_check import Version, problems
-from twinlog.registry.content import Content
+from twinlog.registry.content import ENCRYPTED_PROPERTY, Content
 from twinlog.registry.lookup import find, inherited, is_same
 from twinlog.registry.parsing import Canonical, Parser, how_to_read
 from twinlog.registry.records import SCHEMA, LogicalKey, Record, SchemaValue, context_record, schema_record
@@ -152,13 +152,27 @@ class Register:
         if mode_in_scope(state, request.subject) in IMPORTING:
             if request.is_blank:
                 raise refusals.invalid_schema("Empty schema")
+            self._check_sensitive(request)
             return request
         if request.is_blank:
             if previous is None:
                 raise refusals.invalid_schema("Empty schema")
             old = previous.content
             request = replace(request, text=old.text, kind=old.kind, references=old.references)
-        return inherited(config, request, previous, self._next_version(state))
+        populated = inherited(config, request, previous, self._next_version(state))
+        self._check_sensitive(populated)
+        return populated
+
+    def _check_sensitive(self, request: SchemaRequest) -> None:
+        """What its owner wants encrypted must not be written in plain, nor what is encrypted a second time."""
+        metadata = request.metadata
+        if metadata is None or not metadata.sensitive or not metadata.properties:
+            return
+        if self.rules.encrypts or ENCRYPTED_PROPERTY in metadata.properties:
+            raise refusals.not_permitted(
+                f"Subject {request.subject}: sensitive metadata cannot be encrypted here. Register it without "
+                "`sensitive`, or remove metadata.encoder.secret from the registry's file."
+            )
 
     def _canonical(self, state: State, request: SchemaRequest) -> Canonical:
         how = how_to_read(state, request, self.rules, normalize=self.normalize)

@@ -12,21 +12,28 @@ from typing import Any, Final
 from twinlog.registry.refusals import Refusal
 from twinlog.surface.registry.answering import answered
 from twinlog.surface.registry.exchange import (
-    V1,
     Answer,
+    BadRequest,
     NoSuchPath,
     Request,
-    answer_type,
-    is_body_type,
+    bad_request,
     json_answer,
     plain_error,
     read_query,
     refused,
 )
 from twinlog.surface.registry.hot_path import Prepared
+from twinlog.surface.registry.media_types import (
+    V1,
+    MalformedType,
+    answer_type,
+    is_body_type,
+    is_plain_text,
+    options_type,
+)
 from twinlog.surface.registry.paths import below_context, segments_of, with_aliases
 from twinlog.surface.registry.registry import Registry
-from twinlog.surface.registry.routes import WrongVerb, handler_of
+from twinlog.surface.registry.routes import WrongVerb, handler_of, methods_of
 from twinlog.surface.registry.served import Served
 
 log = logging.getLogger("twinlog.registry")
@@ -57,8 +64,8 @@ class RegistryApp:
         began = time.perf_counter()
         headers = dict(scope["headers"])
         answer = await self._answer(scope, headers, receive)
-        kind = answer_type(headers.get(b"accept"))
-        start, body = _messages(answer, kind or V1, head=scope["method"] == "HEAD")
+        kind = _preferred(headers)
+        start, body = _messages(answer, answer.type or kind or V1, head=scope["method"] == "HEAD")
         lasting = answer.status == 200 and scope["method"] == "GET" and not answer.volatile
         if lasting and kind == V1 and self._may_prepare():
             query = scope["query_string"]
@@ -76,10 +83,17 @@ class RegistryApp:
         try:
             if self._served is not None and (told := await self._served.about_itself(scope, headers)) is not None:
                 return told
+            is_body_type(headers.get(b"content-type"))  # refused before the path is looked at
             request = self._request(scope, headers)
+            if request.method == "OPTIONS":
+                return _options(request)
             if scope["method"] in _WITH_BODY:
                 request.body = await self._body(headers, receive)
             return await self.answer(request, scope)
+        except MalformedType:
+            return bad_request("Bad Request", scope["method"])
+        except BadRequest as bad:
+            return bad_request(str(bad), scope["method"])
         except NoSuchPath:
             return plain_error(404, "Not Found")
         except WrongVerb:
@@ -88,7 +102,9 @@ class RegistryApp:
             sentence = f"The request is longer than {self._most_bytes} bytes"
             return json_answer({"error_code": 413, "message": sentence}, 413)
         except ValueError as wrong:
-            return json_answer({"error_code": 400, "message": str(wrong)}, 400)
+            answer = json_answer({"error_code": 400, "message": str(wrong)}, 400)
+            answer.typed = False
+            return answer
         except Refusal as refusal:
             return refused(refusal)
         except Exception:
@@ -104,7 +120,7 @@ class RegistryApp:
     async def answer(self, request: Request, scope: Scope) -> Answer:
         """Match, check types and let the handler answer. Raises what a handler raises."""
         handler = handler_of(request)
-        if request.method in _WITH_BODY and not is_body_type(request.headers.get(b"content-type")):
+        if not is_body_type(request.headers.get(b"content-type"), has_body=request.method in _WITH_BODY):
             return plain_error(415, "Unsupported Media Type", typed=True)
         if answer_type(request.headers.get(b"accept")) is None:
             return plain_error(406, "Not Acceptable")
@@ -129,6 +145,21 @@ class RegistryApp:
             parts.append(part)
             if not message.get("more_body"):
                 return b"".join(parts)
+
+
+def _preferred(headers: dict[bytes, bytes]) -> bytes | None:
+    try:
+        return answer_type(headers.get(b"accept"))
+    except MalformedType:
+        return None
+
+
+def _options(request: Request) -> Answer:
+    """Which methods a path has. Raises NoSuchPath."""
+    methods = methods_of(request)
+    kind = options_type(request.headers.get(b"accept"))
+    body = ", ".join(methods).encode() if is_plain_text(kind) else b""
+    return Answer(200, body, type=kind, headers=[(b"allow", ",".join(methods).encode())])
 
 
 def _messages(answer: Answer, kind: bytes, *, head: bool) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from twinlog.registry import refusals
 from twinlog.registry.content import metadata_json, metadata_of
@@ -15,32 +15,71 @@ from twinlog.registry.scopes import LEVELS, MODES
 from twinlog.surface.registry.jackson import mismatch, syntax_message, wrong_shape
 
 _TRUTHS: Final = ("normalize", "validateFields", "validateNames", "validateNewSchemas", "validateRules")
+_NO_TAGS: Final = (
+    'Cannot construct instance of `Metadata`, problem: Cannot invoke "java.util.Set.stream()" because the return value '
+    'of "java.util.Map$Entry.getValue()" is null'
+)
+_NO_METADATA: Final = "Cannot deserialize value of type `Metadata`: tags, properties or sensitive"
 _POLICIES: Final = frozenset({"STRICT", "LENIENT"})
 _TOKENS: Final[dict[type, tuple[str, str]]] = {dict: ("Object", "START_OBJECT"), list: ("Array", "START_ARRAY")}
 
 
 def read_object(body: bytes, kind: str, argument: str) -> dict[str, Any]:
     """The JSON object of a body. Raises Refusal 400 or 422."""
-    return _object(_read(body, argument), kind)
+    return _object(_read(body, argument, kind), kind)
 
 
-def _read(body: bytes, argument: str) -> Any:
-    text = body.decode("utf-8", "replace")
-    if not text.strip():
-        raise Refusal(422, f"{argument} must not be null (was null)")
-    try:
-        document = json.loads(text)
-    except (ValueError, RecursionError) as wrong:
-        raise Refusal(400, syntax_message(text, wrong)) from None
+def _read(body: bytes, argument: str, kind: str) -> Any:
+    document = read_json(body, kind)
     if document is None:
         raise Refusal(422, f"{argument} must not be null (was null)")
     return document
+
+
+def read_json(body: bytes, kind: str) -> Any:
+    """The JSON value of a body, None for an empty one. UTF-8, and UTF-16 or UTF-32 if it begins so. Raises Refusal."""
+    try:
+        text = body.decode(json.detect_encoding(body), "surrogatepass")
+    except UnicodeDecodeError as wrong:
+        raise Refusal(
+            400, f"Invalid UTF-8 start byte {body[wrong.start] if wrong.start < len(body) else 0:#x}"
+        ) from None
+    if not text.strip():
+        return None
+    try:
+        return _DECODER.decode(text)
+    except (ValueError, RecursionError) as wrong:
+        raise Refusal(400, syntax_message(text, wrong, kind)) from None
+
+
+class _Written(float):
+    """A number with a fraction, and how it was written."""
+
+    text: str
+
+    def __new__(cls, text: str) -> Self:
+        made = super().__new__(cls, text)
+        made.text = text
+        return made
+
+
+_DECODER: Final = json.JSONDecoder(parse_float=_Written)
 
 
 def _object(value: Any, kind: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise Refusal(400, wrong_shape(value, kind))
     return value
+
+
+def check_texts(body: bytes) -> None:
+    """Whether a body that is not used is an object of texts, or empty. Raises Refusal 400."""
+    document = read_json(body, "Map")
+    if isinstance(document, list):
+        raise Refusal(400, mismatch(document, "String>"))
+    if document is not None:
+        for value in _object(document, "LinkedHashMap").values():
+            _text(value)
 
 
 def read_schema(body: bytes, subject: str, argument: str) -> SchemaRequest:
@@ -52,7 +91,7 @@ def read_schema(body: bytes, subject: str, argument: str) -> SchemaRequest:
     request = SchemaRequest(
         subject,
         _text(document.get("schema")),
-        kind or None,
+        kind,
         tuple(reference for reference in references if isinstance(reference, Reference)),
         read_metadata(document.get("metadata")),
         read_rules(document.get("ruleSet")),
@@ -100,7 +139,7 @@ def _setting(name: str, value: Any) -> Any:
 
 def read_mode(body: bytes, argument: str) -> tuple[bool, str | None, str | None]:
     """Whether a mode was sent, the mode, and the text as it was sent. Raises Refusal 42204."""
-    document = _read(body, argument)
+    document = _read(body, argument, "ModeUpdateRequest")
     document = {"mode": document} if isinstance(document, str) else _object(document, "ModeUpdateRequest")
     sent = _text(document.get("mode"))
     if sent is None:
@@ -115,16 +154,26 @@ def read_metadata(document: Any) -> Metadata | None:
     if document is None:
         return None
     document = _object(document, "Metadata")
+    for part, kind, wrong in (
+        ("tags", "String>>", list),
+        ("properties", "String>", list),
+        ("sensitive", "String>", dict),
+    ):
+        if isinstance(document.get(part), wrong):
+            raise Refusal(400, mismatch(document[part], kind))
     for tags in _values(document.get("tags")):
-        if not isinstance(tags, list | None):
-            raise Refusal(400, wrong_shape(tags, "HashSet"))
+        if not isinstance(tags, list):
+            raise Refusal(400, _NO_TAGS if tags is None else wrong_shape(tags, "HashSet"))
     try:
         properties = document.get("properties")
         if properties is not None:
             document = {**document, "properties": {key: _text(value) for key, value in properties.items()}}
+        sets = (document.get("sensitive"), *_values(document.get("tags")), _values(document.get("properties")))
+        if any(None in (names or ()) for names in sets):
+            raise Refusal(400, _NO_METADATA)
         return metadata_of(document)
     except (AttributeError, TypeError):
-        raise Refusal(400, "Cannot deserialize value of type `Metadata`: tags, properties or sensitive") from None
+        raise Refusal(400, _NO_METADATA) from None
 
 
 def read_rules(document: Any) -> RuleSet | None:
@@ -183,6 +232,8 @@ def _text(value: Any) -> str | None:
         return value
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, _Written):
+        return value.text
     if isinstance(value, (int, float)):
         return str(value)
     shape, token = _TOKENS[type(value)]
@@ -192,6 +243,8 @@ def _text(value: Any) -> str | None:
 def _integer(value: Any) -> int | None:
     if value is None or value == "":
         return None
+    if isinstance(value, bool):
+        raise Refusal(400, mismatch(value, "Integer"))
     if isinstance(value, (dict, list)):
         shape, token = _TOKENS[type(value)]
         raise Refusal(400, f"Cannot deserialize value of type `Integer` from {shape} value (token `JsonToken.{token}`)")

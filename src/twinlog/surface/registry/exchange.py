@@ -2,20 +2,19 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 from urllib.parse import parse_qsl
 
 from twinlog.registry.json_out import encode
 from twinlog.registry.refusals import Refusal
 
-V1: Final = b"application/vnd.schemaregistry.v1+json"
-TYPES: Final = (V1, b"application/vnd.schemaregistry+json", b"application/json")
-_BODY_TYPES: Final = frozenset({*TYPES, b"application/octet-stream"})
-_WORTH: Final = {V1: 1.0, TYPES[1]: 0.9, TYPES[2]: 0.5}
-
 
 class NoSuchPath(Exception):
     """Nothing is under this path."""
+
+
+class BadRequest(Exception):
+    """A request that Confluent's web server refuses before the registry sees it; the text is the reason."""
 
 
 @dataclass(slots=True)
@@ -41,7 +40,7 @@ class Request:
     def number(self, name: str, default: int) -> int:
         """A text that is no number is, as in Confluent's server, a path that does not exist."""
         text = self.text(name)
-        if not text:
+        if not text.strip():
             return default
         try:
             value = int(text)
@@ -65,6 +64,7 @@ class Answer:
     status: int = 200
     body: bytes = b""
     typed: bool = True
+    type: bytes | None = None  # another type than the one that the client prefers
     volatile: bool = False
     headers: list[tuple[bytes, bytes]] = field(default_factory=list)
 
@@ -87,43 +87,17 @@ def plain_error(status: int, reason: str, *, typed: bool = False) -> Answer:
     return Answer(status, encode({"error_code": status, "message": f"HTTP {status} {reason}"}), typed)
 
 
+def bad_request(reason: str, method: str) -> Answer:
+    """Status 400 for a header or a path that cannot be read. Only some methods are told the reason."""
+    if method not in {"GET", "HEAD", "POST"}:
+        return Answer(400, typed=False)
+    body = encode({"error_code": 400, "message": reason})
+    return Answer(400, body, type=b"application/json")
+
+
 def read_query(query: bytes) -> dict[str, list[str]]:
     """The parameters of a query, each with all its values."""
     parameters: dict[str, list[str]] = {}
     for name, value in parse_qsl(query.decode("latin-1"), keep_blank_values=True, errors="replace"):
         parameters.setdefault(name, []).append(value)
     return parameters
-
-
-def answer_type(accept: bytes | None) -> bytes | None:
-    """The media type that the client prefers; None when it accepts none that the registry has."""
-    if not accept or accept in {b"*/*", V1}:
-        return V1
-    worth: dict[bytes, float] = {}
-    for part in accept.split(b","):
-        kind, *parameters = (piece.strip() for piece in part.split(b";"))
-        quality = 1.0
-        for parameter in parameters:
-            name, _, value = parameter.partition(b"=")
-            if name.strip().lower() == b"q":
-                try:
-                    quality = float(value)
-                except ValueError:
-                    quality = 0.0
-        for offered in TYPES:
-            if _fits(kind.lower(), offered):
-                worth[offered] = max(worth.get(offered, 0.0), quality)
-    best = max(worth, key=lambda offered: (worth[offered], _WORTH[offered]), default=None)
-    return best if best is not None and worth[best] > 0 else None
-
-
-def _fits(kind: bytes, offered: bytes) -> bool:
-    return kind in {offered, b"*/*", b"application/*"}
-
-
-def is_body_type(content_type: bytes | None) -> bool:
-    """Whether a body of this type is read. None is taken as JSON."""
-    if not content_type:
-        return True
-    kind = content_type.partition(b";")[0].strip().lower()
-    return kind in _BODY_TYPES

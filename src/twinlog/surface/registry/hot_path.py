@@ -14,7 +14,7 @@ from twinlog.registry.json_out import encode
 from twinlog.registry.reads import entry_of_id
 from twinlog.registry.state import State
 from twinlog.surface.http.request_limits import LimitedProtocol
-from twinlog.surface.registry.exchange import V1, answer_type, is_body_type
+from twinlog.surface.registry.media_types import V1, MalformedType, answer_type, is_body_type
 
 _MOST_ANSWERS: Final = 20_000
 _MOST_BYTES: Final = 65_536
@@ -90,6 +90,13 @@ class Prepared:
 
 
 def _judge(head: bytes, *, body: bool = False) -> int:
+    try:
+        return _judge_readable(head, body=body)
+    except MalformedType:
+        return -1
+
+
+def _judge_readable(head: bytes, *, body: bool) -> int:
     """The length of the body that plain headers announce, 0 for none; -1 for headers that are not plain."""
     hosts, lengths, accept = 0, list[bytes](), None
     for line in head.strip().split(b"\r\n"):

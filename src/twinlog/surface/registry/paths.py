@@ -1,17 +1,39 @@
 """The path of a request: below a context, and with aliases of subjects replaced, before it is matched. Pure."""
 
+import re
 from typing import Final
 from urllib.parse import unquote
 
 from twinlog.registry.state import State
 from twinlog.registry.subject_names import WILDCARD, beside, context_scope
+from twinlog.surface.registry.exchange import BadRequest
 
+_SUSPICIOUS: Final = re.compile(r"[\x00-\x1f\x7f\\]")
 _SETTINGS: Final = frozenset({"config", "mode"})
 
 
 def segments_of(raw_path: bytes) -> list[str]:
-    """Decoded parts; a subject may hold a slash as `%2F`."""
-    return [unquote(part, errors="replace") for part in raw_path.decode("latin-1").split("/") if part]
+    """Decoded parts; a subject may hold a slash as `%2F`. What follows a `;` is no part of a name.
+
+    Raises BadRequest for a path that Confluent's web server refuses.
+    """
+    if b"//" in raw_path:
+        raise BadRequest("Ambiguous URI empty segment")
+    if b"%" not in raw_path and b";" not in raw_path:
+        return [part for part in raw_path.decode("latin-1").split("/") if part]
+    return [_decoded(part.partition(";")[0]) for part in raw_path.decode("latin-1").split("/") if part]
+
+
+def _decoded(part: str) -> str:
+    try:
+        name = unquote(part, errors="strict")
+    except UnicodeDecodeError:
+        raise BadRequest("Bad UTF-8 encoding") from None
+    if part != name and name in {".", ".."}:
+        raise BadRequest("Ambiguous URI path segment")
+    if _SUSPICIOUS.search(name):
+        raise BadRequest("Suspicious Path Character")
+    return name
 
 
 def below_context(segments: list[str], query: dict[str, list[str]]) -> list[str]:
@@ -20,7 +42,7 @@ def below_context(segments: list[str], query: dict[str, list[str]]) -> list[str]
         return segments
     scope, rest = context_scope(segments[1]), segments[2:]
     if not rest:
-        return ["contexts", scope] if scope else ["contexts"]
+        return ["contexts", scope] if scope else [] if segments[1] == "." else ["contexts"]
     if rest[0] in _SETTINGS:
         if len(rest) == 1:
             return [rest[0], scope] if scope else rest

@@ -14,7 +14,7 @@ from twinlog.registry.requests import SchemaRequest
 from twinlog.registry.scopes import config_in_scope, mode_in_scope, own_config, own_mode
 from twinlog.registry.state import Entry
 from twinlog.registry.subject_names import WILDCARD, is_default_scope, normalized
-from twinlog.surface.registry.bodies import read_schema
+from twinlog.surface.registry.bodies import check_texts, read_schema
 from twinlog.surface.registry.exchange import Answer, NoSuchPath, Request, json_answer
 from twinlog.surface.registry.registry import Registry
 
@@ -23,7 +23,7 @@ _LARGEST: Final = 2**31 - 1
 
 def wanted_version(text: str) -> int | None:
     """A version of a path: a number, or None for the latest. Raises Refusal 42202."""
-    if text.lower() == "latest" or text == "-1":
+    if text.strip().lower() == "latest" or text.strip() == "-1":
         return None
     try:
         number = int(text)
@@ -48,8 +48,9 @@ def wanted_id(text: str) -> int:
 # --- schemas ---------------------------------------------------------------------------------------------------------
 
 
-async def root(_registry: Registry, _request: Request) -> Answer:
+async def root(_registry: Registry, request: Request) -> Answer:
     """Asked by load balancers."""
+    check_texts(request.body)
     return json_answer({})
 
 
@@ -95,8 +96,8 @@ async def text_by_id(registry: Registry, request: Request) -> Answer:
 
 async def subjects_of_id(registry: Registry, request: Request) -> Answer:
     """`GET /schemas/ids/{id}/subjects`."""
-    versions = _versions_of_id(registry, request)
     start, end = request.page()
+    versions = _versions_of_id(registry, request)
     return json_answer([version["subject"] for version in versions][start:end])
 
 
@@ -140,6 +141,7 @@ async def subjects(registry: Registry, request: Request) -> Answer:
 
 async def versions(registry: Registry, request: Request) -> Answer:
     """`GET /subjects/{subject}/versions`."""
+    start, end = request.page()
     numbers = reads.version_numbers(
         registry.state,
         normalized(request.segments[1]),
@@ -147,7 +149,6 @@ async def versions(registry: Registry, request: Request) -> Answer:
         deleted_only=request.flag("deletedOnly"),
         negative=request.flag("deletedAsNegative"),
     )
-    start, end = request.page()
     return json_answer(numbers[start:end])
 
 
@@ -215,7 +216,9 @@ def wants_normal(registry: Registry, request: Request, subject: str) -> bool:
 async def compatibility_with_version(registry: Registry, request: Request) -> Answer:
     """`POST /compatibility/subjects/{subject}/versions/{version}`."""
     subject, number = normalized(request.segments[2]), wanted_version(request.segments[4])
-    wanted = read_schema(request.body, subject, "testCompatibilityBySubjectName.arg4")
+    wanted = _read_checked(request, subject, "testCompatibilityBySubjectName.arg4")
+    if isinstance(wanted, Answer):
+        return wanted
     entry = registry.state.latest(subject) if number is None else registry.state.entry(subject, number)
     if entry is not None and entry.deleted:
         entry = None
@@ -226,8 +229,20 @@ async def compatibility_with_version(registry: Registry, request: Request) -> An
 
 async def compatibility_with_all(registry: Registry, request: Request) -> Answer:
     """`POST /compatibility/subjects/{subject}/versions`."""
-    wanted = read_schema(request.body, normalized(request.segments[2]), "testCompatibilityForSubject.arg3")
+    wanted = _read_checked(request, normalized(request.segments[2]), "testCompatibilityForSubject.arg3")
+    if isinstance(wanted, Answer):
+        return wanted
     return await _compatibility(registry, request, wanted, registry.state.versions(wanted.subject))
+
+
+def _read_checked(request: Request, subject: str, argument: str) -> SchemaRequest | Answer:
+    """The schema of a check, or the answer for one that cannot be: with `verbose` its mistake is a message."""
+    try:
+        return read_schema(request.body, subject, argument)
+    except Refusal as refusal:
+        if not request.flag("verbose") or refusal.code != 42201:
+            raise
+        return json_answer({"is_compatible": False, "messages": [refusal.message]})
 
 
 async def _compatibility(registry: Registry, request: Request, wanted: SchemaRequest, earlier: list[Entry]) -> Answer:

@@ -66,12 +66,27 @@ WRITES: Final[frozenset[Handler]] = frozenset(
 """Only the leader carries these out."""
 
 
+_METHODS: Final = ("HEAD", "DELETE", "POST", "GET", "OPTIONS", "PUT")
+"""In the order in which Confluent's server lists them."""
+
+
+def methods_of(request: Request) -> list[str]:
+    """The methods of a path. Raises NoSuchPath."""
+    verbs = {*_verbs_of(request), "OPTIONS"}
+    return [method for method in _METHODS if method in verbs or (method == "HEAD" and "GET" in verbs)]
+
+
 def handler_of(request: Request) -> Handler:
     """Raises NoSuchPath or WrongVerb."""
+    verbs = _verbs_of(request)
+    method = "GET" if request.method == "HEAD" else request.method
+    if method not in verbs:
+        raise WrongVerb
+    return verbs[method]
+
+
+def _verbs_of(request: Request) -> dict[str, Handler]:
     for pattern, verbs in _BY_LENGTH.get(len(request.segments), ()):
         if all(part in (_ANY, given) for part, given in zip(pattern, request.segments, strict=True)):
-            method = "GET" if request.method == "HEAD" else request.method
-            if method not in verbs:
-                raise WrongVerb
-            return verbs[method]
+            return verbs
     raise NoSuchPath

@@ -77,6 +77,7 @@ class RegistryServer:
                 validate_new=settings.validate_names,
                 incompatible_code=settings.incompatible_code,
                 most_listed=settings.most_listed,
+                encrypts=settings.encrypts,
             ),
             Parser(settings.cache_size),
             group_id=settings.group_id,

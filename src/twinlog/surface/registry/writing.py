@@ -4,6 +4,7 @@ from typing import Any
 
 from twinlog.registry import refusals
 from twinlog.registry.json_out import encode
+from twinlog.registry.requests import SchemaRequest
 from twinlog.registry.state import MARKS_SUBJECT
 from twinlog.registry.subject_names import is_default_scope, is_valid, normalized, split
 from twinlog.registry.writes.delete import DeleteContext, DeleteSubject, DeleteVersion
@@ -50,7 +51,7 @@ async def register(registry: Registry, request: Request) -> Answer:
     if known_answer is not None:
         answer = json_answer(_formatted(registry, request, wanted.subject, known_answer))
         entry = registry.state.entry(wanted.subject, known_answer["version"])
-        if not request.query and entry is not None and "ts" not in known_answer:
+        if not request.query and entry is not None and "ts" not in known_answer and _is_fixed(wanted):
             registry.known.keep(registry.state, given, request.body, entry, answer.body)
         return answer
     order = Register(wanted, normal, registry.parser, registry.rules)
@@ -58,7 +59,7 @@ async def register(registry: Registry, request: Request) -> Answer:
     plan = written.plan
     answer = json_answer(_formatted(registry, request, wanted.subject, plan.answer))
     made = registry.state.entry(wanted.subject, plan.answer["version"])
-    plain = not request.query and wanted.version == 0 and wanted.id < 0
+    plain = not request.query and wanted.version == 0 and wanted.id < 0 and _is_fixed(wanted)
     # What it inherited from the version before may be another thing the next time.
     if (
         plain
@@ -67,6 +68,11 @@ async def register(registry: Registry, request: Request) -> Answer:
     ):
         registry.known.keep(registry.state, given, request.body, made, answer.body)
     return _with_offset(answer, written, request)
+
+
+def _is_fixed(wanted: SchemaRequest) -> bool:
+    """Whether the same bytes mean the same schema tomorrow: a reference with `-1` follows the newest version."""
+    return all(reference.version > 0 for reference in wanted.references)
 
 
 def _formatted(registry: Registry, request: Request, subject: str, answer: dict[str, Any]) -> dict[str, Any]:
