@@ -4,11 +4,11 @@ import json
 from typing import Any
 
 
-def is_equal(one: str, other: str) -> bool:
+def is_equal(text: str, other: str) -> bool:
     """Whether the texts differ in nothing but the order of members and aliases."""
-    if len(one) != len(other) or sorted(one) != sorted(other):
+    if len(text) != len(other) or sorted(text) != sorted(other):
         return False
-    return bool(_read(one) == _read(other))
+    return bool(_read(text) == _read(other))
 
 
 def _read(text: str) -> Any:
