@@ -27,6 +27,7 @@ from twinlog.config.settings import LinkSettings
 from twinlog.flow.pieces import in_pieces, joined
 from twinlog.flow.plan import SchemasAt, TaskPlan, deal, tasks_for, weigh
 from twinlog.flow.row import Row, from_arrow, to_arrow
+from twinlog.flow.shared_payloads import resolved, shared
 from twinlog.model.ledger.records import BROUGHT, SCHEMAS_AHEAD, TRUNCATIONS, shard_of
 from twinlog.model.names import TopicPartition
 from twinlog.model.routes.provenance import ClusterIds
@@ -134,7 +135,9 @@ class EpochReader(DataSourceStreamReader):
     def _batches(self, partition: TaskPlan) -> Iterator[pa.RecordBatch]:
         from twinlog.flow.read import read_task  # noqa: PLC0415  the planning processes need not load it
 
-        for row in in_pieces(read_task(self.run.link, self.run.clusters, partition)):
+        link = self.run.link
+        rows = shared(read_task(link, self.run.clusters, partition), link.writing.max_bytes_in_flight)
+        for row in in_pieces(rows):
             yield to_arrow(row)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -187,7 +190,7 @@ class ParcelWriter(DataSourceStreamArrowWriter):
 
         context = TaskContext.get()
         task = context.partitionId() if context is not None else 0
-        rows = _Rows(joined(self._rows(iterator)))
+        rows = _Rows(joined(resolved(self._rows(iterator))))
         try:
             return Positions(write_task(self.run.link, self.run.clusters, rows, task))
         except Exception as error:
