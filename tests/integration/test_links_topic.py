@@ -57,9 +57,16 @@ class Seat:
     """One service's view of the topic."""
 
     def __init__(self, store: ClientSettings, group: str, prove: Prove | None = None) -> None:
-        self.elected = Event()
+        self.elected, self.changed = Event(), Event()
         self.group_state = GroupState(group)
-        self.topic = LinksTopic(store, shared_place(group, 1), prove, on_news=self._hear, on_elected=self.elected.set)
+        self.topic = LinksTopic(
+            store,
+            shared_place(group, 1),
+            prove,
+            on_news=self._hear,
+            on_elected=self.elected.set,
+            on_members=self.changed.set,
+        )
         self.group_state = self.topic.open()
 
     def _hear(self, group_state: GroupState) -> None:
@@ -117,6 +124,34 @@ def test_one_leads_and_whoever_led_before_writes_nothing_more(make_ends: Callabl
         assert "zombie" not in second.topic.append([second.group_state.config_record("c", None)]).configs
 
 
+@pytest.mark.proves("R9")
+def test_the_leader_hears_who_comes_and_goes_and_reads_what_they_announced(make_ends: Callable[..., Ends]) -> None:
+    with seats(make_ends().link.clients.target_admin) as take:
+        first = take()
+        first.await_turn(30)
+        second = take()
+        wait_until(
+            first.topic.members, lambda seen: seen is not None and len(seen) == 2, within_s=30, what="both members"
+        )
+        first.changed.clear()
+        second.topic.announce("I can run connectors")
+        assert first.changed.wait(30), "nobody told that members changed"
+        first.topic.announce("whoever was elected need not say so")
+        wait_until(
+            first.topic.members,
+            lambda seen: seen is not None and len(seen) == 2 and "I can run connectors" in seen,
+            within_s=30,
+            what="what the second announced",
+        )
+        assert not second.elected.is_set(), "to announce something moves no leadership"
+        first.changed.clear()
+        second.topic.close()
+        assert first.changed.wait(30), "nobody told that one left"
+        wait_until(
+            first.topic.members, lambda seen: seen is not None and len(seen) == 1, within_s=30, what="one member"
+        )
+
+
 @pytest.mark.proves("R10")
 def test_whoever_comes_later_waits_for_whoever_leads(make_ends: Callable[..., Ends]) -> None:
     ends = make_ends()
@@ -160,8 +195,8 @@ async def led(store: ClientSettings, group: str, secret: Secret) -> AsyncIterato
     """A service that leads its group."""
     service = ConnectorService(
         cast("Any", NoLinks()),
-        lambda prove, on_news, on_elected: LinksTopic(
-            store, shared_place(group, 1), prove, on_news=on_news, on_elected=on_elected
+        lambda prove, on_news, on_elected, on_members: LinksTopic(
+            store, shared_place(group, 1), prove, on_news=on_news, on_elected=on_elected, on_members=on_members
         ),
         group=group,
         instance=uuid.uuid4().hex,

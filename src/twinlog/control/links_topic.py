@@ -61,6 +61,7 @@ class LinksTopic:
         *,
         on_news: Callable[[GroupState], None],
         on_elected: Callable[[], None],
+        on_members: Callable[[], None] = lambda: None,
     ) -> None:
         """Nothing is sent yet."""
         self.cluster = settings.cluster
@@ -79,6 +80,7 @@ class LinksTopic:
                 apply=_with_record,
                 on_change=on_news,
                 on_elected=on_elected,
+                on_members=on_members,
                 transactional_id=place.transactional_id,
             )
         self._audit = BackgroundWriter(settings, AUDIT.name)
@@ -100,6 +102,14 @@ class LinksTopic:
             return self._log.append(records)
         except LogFenced as error:
             raise NotActive(self._place.group, "another service took the links over") from error
+
+    def announce(self, text: str) -> None:
+        """Tell the service that leads that this one can run connectors."""
+        self._log.announce(text)
+
+    def members(self) -> tuple[str, ...] | None:
+        """What the living services of the group announced; None while some come or go. Raises ClusterError."""
+        return self._log.members()
 
     def audit(self, entry: bytes, done: Callable[[str | None], None]) -> None:
         """Write one audit entry in the background. `done` gets None when it is written, or why it is not."""

@@ -51,6 +51,20 @@ def _members(description: Any) -> GroupMembers:
     return GroupMembers(description.state.name.lower(), members)
 
 
+def fetch_client_ids(admin: ClusterAdmin, group: str) -> tuple[str, ...] | None:
+    """The client ids of the members; None while members come or go. Raises ClusterError."""
+
+    def describe(client: AdminClient, timeout_s: float) -> dict[str, Future[Any]]:
+        return client.describe_consumer_groups([group], request_timeout=timeout_s)
+
+    answer = admin.ask(describe)[group]
+    if isinstance(answer, ClusterError):
+        raise answer
+    if answer.state.name.lower() != "stable":
+        return None
+    return tuple(member.client_id for member in answer.members)
+
+
 def fetch_committed(admin: ClusterAdmin, group: str) -> dict[TopicPartition, NextOffset]:
     """Return the committed offsets of a group; empty if it has none. Raises ClusterError."""
 

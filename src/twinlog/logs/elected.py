@@ -53,6 +53,7 @@ class ElectedLog(Generic[State]):
         apply: Callable[[State, LogRecord], State],
         on_change: Callable[[State], None],
         on_elected: Callable[[], None],
+        on_members: Callable[[], None] = lambda: None,
         transactional_id: str | None = None,
     ) -> None:
         """Nothing is sent yet. `transactional_id` is the same for all processes of the group."""
@@ -72,7 +73,7 @@ class ElectedLog(Generic[State]):
         self._loop: asyncio.AbstractEventLoop | None = None
         self._following: asyncio.Task[None] | None = None
         self._closed = False
-        self._election = Election(settings, group, topic, on_elected)
+        self._election = Election(settings, group, topic, on_elected, on_members)
         self._reader = threading.Thread(target=self._read, name=f"read-{topic}", daemon=True)
 
     @property
@@ -106,6 +107,14 @@ class ElectedLog(Generic[State]):
                 raise
         self._await(lambda: self.position > offset, "was written but could not be read")
         return self.state
+
+    def announce(self, text: str) -> None:
+        """Tell the other processes of the group something."""
+        self._election.announce(text)
+
+    def members(self) -> tuple[str, ...] | None:
+        """What living processes announced; None while some come or go. Raises ClusterError."""
+        return self._election.members()
 
     def close(self) -> None:
         """Leave the group, so that another process leads at once."""

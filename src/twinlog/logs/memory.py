@@ -40,5 +40,12 @@ class MemoryLog(Generic[State]):
             self.position += 1
         return self.state
 
+    def announce(self, text: str) -> None:
+        """Nobody listens."""
+
+    def members(self) -> tuple[str, ...]:
+        """There is no other process."""
+        return ()
+
     def close(self) -> None:
         """Nothing is open."""

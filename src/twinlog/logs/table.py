@@ -8,7 +8,7 @@ table.rows[b"key"]
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -33,6 +33,7 @@ class LogTable:
     silent_for_s: float = 15.0
     rows: dict[bytes, bytes] = field(default_factory=dict)
     positions: dict[int, int] = field(default_factory=lambda: {0: 0})
+    on_change: Callable[[], None] = lambda: None  # called when rows were read
 
     def __post_init__(self) -> None:
         self._writer = LogWriter(self.cluster, self.topic, producer=self.producer, attempts=_ATTEMPTS)
@@ -67,3 +68,4 @@ class LogTable:
                 self.rows.pop(record.key, None)
             else:
                 self.rows[record.key] = record.value
+        self.on_change()
