@@ -4,7 +4,8 @@ The records of the links topic are those of Connect's config topic, with the ser
 
     <group>/connector-<name>     {"properties": {...}}                      null: it was deleted
     <group>/target-state-<name>  {"state": "PAUSED", "state.v2": "STOPPED"}
-    <group>/leader               {"instance", "url", "links"}               the last one runs the links
+    <group>/leader               {"instance", "url", "links", "work"}       the last one runs the links, and deals
+    <group>/restart-connector-<name>  {"include-tasks", "only-failed", "at_ms"}  for the service that runs it
     <group>/logger-cluster-<name>  {"level": "DEBUG", "at_ms"}              for every service that reads it now
 
 With a secret of the group each of them also has a number and a signature, and {"deleted": true} stands for null
@@ -19,6 +20,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 TargetState: TypeAlias = Literal["STARTED", "PAUSED", "STOPPED"]
@@ -29,7 +31,7 @@ STARTED: Final = "STARTED"
 LINKS_TOPIC: Final = "__twinlog-links"
 AUDIT_TOPIC: Final = "__twinlog-audit"
 EVENTS_TOPIC: Final = "__twinlog-events"
-_CONNECTOR, _STATE, _LEVEL = _ABOUT = ("connector-", "target-state-", "logger-cluster-")
+_CONNECTOR, _STATE, _LEVEL, _RESTART = _ABOUT = ("connector-", "target-state-", "logger-cluster-", "restart-connector-")
 
 
 def names_class(written: str, class_name: str) -> bool:
@@ -57,13 +59,38 @@ class Connector:
         return replace(self, state=state)
 
 
+class Share(NamedTuple):
+    """What one service of a group runs besides links, and where it can be asked."""
+
+    url: str | None
+    connectors: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True)
 class Leader:
-    """Who runs the links of a group."""
+    """Who runs the links of a group, and how it dealt the pipelines: `work` by instance.
+
+    It runs what it has not dealt to anybody, so the record of a service that is alone has no `work`.
+    """
 
     instance: str
     url: str | None
     links: tuple[str, ...] = ()
+    work: Mapping[str, Share] = field(default_factory=dict)
+
+    @cached_property
+    def owners(self) -> Mapping[str, str]:
+        """The instance of each pipeline that was dealt."""
+        return {name: instance for instance, share in self.work.items() for name in share.connectors}
+
+    def owner_of(self, connector: str) -> str:
+        """The instance of the service that runs a pipeline."""
+        return self.owners.get(connector, self.instance)
+
+    def url_of(self, instance: str) -> str | None:
+        """Where a service of the group can be asked."""
+        share = self.work.get(instance)
+        return share.url if share is not None else self.url if instance == self.instance else None
 
 
 class Held(NamedTuple):
@@ -94,6 +121,9 @@ class GroupState:
     states: Mapping[str, TargetState] = field(default_factory=dict)
     leader: Leader | None = None
     levels: Mapping[str, LevelOrder] = field(default_factory=dict)
+    restarts: Mapping[str, int] = field(default_factory=dict)  # connector -> when somebody ordered it last, in ms
+    led_since: int = 0  # the number of the record with which the service that leads began to
+    tenures: Mapping[str, int] = field(default_factory=dict)  # the same for a pipeline's service, where it differs
     records: int = 0  # of this group that were read: tells an older look from a newer one
     own_topic: bool = False  # whether the topic belongs to this group alone, as Connect's config topic does
     prove: Prove | None = field(default=None, repr=False, compare=False)  # None: nothing is signed, all is taken
@@ -137,7 +167,7 @@ class GroupState:
 
     def _with_record(self, what: str, record: dict[str, Any] | None) -> GroupState:
         if what == self._leader:
-            return replace(self, leader=_leader(record))
+            return self._led_by(_leader(record))
         if what.startswith(_CONNECTOR):
             properties = record.get("properties") if record else None
             config = {str(k): str(v) for k, v in properties.items()} if isinstance(properties, dict) else None
@@ -146,7 +176,32 @@ class GroupState:
             state = record.get("state.v2", record.get("state")) if record else None
             known: TargetState | None = state if state in {"STARTED", "PAUSED", "STOPPED"} else None
             return replace(self, states=_with(self.states, what.removeprefix(_STATE), known))
+        if what.startswith(_RESTART):
+            at_ms = (record or {}).get("at_ms", 0)
+            ordered = at_ms if isinstance(at_ms, int) else 0
+            return replace(self, restarts=_with(self.restarts, what.removeprefix(_RESTART), ordered))
         return replace(self, levels=_with(self.levels, what.removeprefix(_LEVEL), _level(record)))
+
+    def _led_by(self, leader: Leader | None) -> GroupState:
+        """Count who runs a pipeline since when: between two looks it may have been another service, and this one again.
+
+        A pipeline that another service ran meanwhile has to be started again.
+        """
+        before, now = self.leader, self.records + 1
+        same = before is not None and leader is not None and before.instance == leader.instance
+        since = self.led_since if same else now
+        tenures: dict[str, int] = {}
+        dealt = {name for its in (before, leader) if its is not None for name in its.owners}
+        for name in dealt | self.tenures.keys():
+            stays = before is not None and leader is not None and before.owner_of(name) == leader.owner_of(name)
+            at = self.tenure_of(name) if stays else now
+            if at != since and name in self.configs:
+                tenures[name] = at
+        return replace(self, leader=leader, led_since=since, tenures=tenures)
+
+    def tenure_of(self, name: str) -> int:
+        """The number of the record with which the service that runs a pipeline got it."""
+        return self.tenures.get(name, self.led_since)
 
     def about(self, key: bytes) -> str:
         """What a record of this group is about; empty for a record of another group."""
@@ -209,8 +264,15 @@ class GroupState:
 
     def leader_record(self, leader: Leader) -> tuple[bytes, bytes]:
         """Write who runs the links from now on."""
-        value = {"instance": leader.instance, "url": leader.url, "links": list(leader.links)}
+        value: dict[str, Any] = {"instance": leader.instance, "url": leader.url, "links": list(leader.links)}
+        if leader.work:
+            value["work"] = {instance: share._asdict() for instance, share in leader.work.items()}
         return self._key(self._leader), _dump(value)
+
+    def restart_record(self, name: str, at_ms: int) -> tuple[bytes, bytes]:
+        """Order the service that runs a connector to restart it."""
+        value = {"include-tasks": True, "only-failed": False, "at_ms": at_ms}
+        return self._key(f"{_RESTART}{name}"), _dump(value)
 
     def level_record(self, logger: str, order: LevelOrder) -> tuple[bytes, bytes]:
         """Write a level of logging for all services."""
@@ -235,7 +297,17 @@ def _leader(record: dict[str, Any] | None) -> Leader | None:
         record["instance"],
         url if isinstance(url, str) else None,
         tuple(str(link) for link in links) if isinstance(links, list) else (),
+        _work(record.get("work")),
     )
+
+
+def _work(told: Any) -> dict[str, Share]:
+    work: dict[str, Share] = {}
+    for instance, share in told.items() if isinstance(told, dict) else ():
+        url, names = (share.get("url"), share.get("connectors")) if isinstance(share, dict) else (None, None)
+        if isinstance(names, list):
+            work[str(instance)] = Share(url if isinstance(url, str) else None, tuple(map(str, names)))
+    return work
 
 
 def _level(record: dict[str, Any] | None) -> LevelOrder | None:
