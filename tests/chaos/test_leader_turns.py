@@ -42,7 +42,7 @@ class NoLinks:
     def check(self, spec):
         pass
 
-def make_store(prove, on_news, on_elected):
+def make_store(prove, on_news, on_elected, on_members):
     def elected():
         print("elected", flush=True)
         on_elected()

@@ -47,6 +47,9 @@ class PaperTopic:
         self.audit_trouble: str | None = None
         self.leader: PaperStore | None = None
         self.stores: list[PaperStore] = []
+        self.away: list[PaperStore] = []  # services that Kafka has not heard of for too long
+        self.reports: dict[bytes, bytes] = {}  # what services tell each other of their pipelines
+        self.tables: list[PaperTable] = []
 
     def write(self, by: PaperStore, records: Sequence[Record]) -> GroupState:
         if self.leader is not by:
@@ -62,6 +65,19 @@ class PaperTopic:
         for store in self.stores:
             store.hear(key, value)
 
+    def changed(self) -> None:
+        """Services came or went."""
+        for store in self.stores:
+            store.on_members()
+
+    def drop(self, store: PaperStore) -> None:
+        """A service ended, or Kafka has not heard of it for too long: the next one leads."""
+        if store in self.stores:
+            self.stores.remove(store)
+        if self.stores and self.leader is store:
+            self.stores[0].on_elected()
+        self.changed()
+
 
 class PaperStore:
     def __init__(
@@ -70,14 +86,17 @@ class PaperStore:
         prove: Prove | None,
         on_news: Callable[[GroupState], None],
         on_elected: Callable[[], None],
+        on_members: Callable[[], None] = lambda: None,
     ) -> None:
-        self.topic, self.on_news, self.on_elected = topic, on_news, on_elected
+        self.topic, self.on_news, self.on_elected, self.on_members = topic, on_news, on_elected, on_members
+        self.announced: str | None = None
         self.group_state = GroupState(topic.group_state.group, prove=prove)
 
     def open(self) -> GroupState:
         for record in self.topic.written:
             self.group_state = self.group_state.take(*record)
         self.topic.stores.append(self)
+        self.topic.changed()
         if len(self.topic.stores) == 1:
             self.on_elected()
         return self.group_state
@@ -93,15 +112,50 @@ class PaperStore:
     def append(self, records: Sequence[Record]) -> GroupState:
         return self.topic.write(self, records)
 
+    def announce(self, text: str) -> None:
+        self.announced = text
+        self.topic.changed()
+
+    def members(self) -> tuple[str, ...] | None:
+        return tuple(store.announced or "" for store in self.topic.stores if store not in self.topic.away)
+
     def audit(self, entry: bytes, done: Callable[[str | None], None]) -> None:
         if self.topic.audit_trouble is None:
             self.topic.audited.append(entry)
         done(self.topic.audit_trouble)
 
     def close(self) -> None:
-        self.topic.stores.remove(self)
-        if self.topic.stores:
-            self.topic.stores[0].on_elected()
+        self.topic.drop(self)
+
+
+class PaperTable:
+    """The reports of the services of a group."""
+
+    def __init__(self, topic: PaperTopic, on_change: Callable[[], None]) -> None:
+        self.topic, self._on_change = topic, on_change
+
+    @property
+    def rows(self) -> dict[bytes, bytes]:
+        return self.topic.reports
+
+    async def open(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self.topic.tables.append(self)
+
+    async def put(self, pairs: Sequence[tuple[bytes, bytes | None]]) -> None:
+        for key, value in pairs:
+            if value is None:
+                self.topic.reports.pop(key, None)
+            else:
+                self.topic.reports[key] = value
+        for table in self.topic.tables:
+            table.tell()
+
+    def tell(self) -> None:
+        self._loop.call_soon_threadsafe(self._on_change)
+
+    async def close(self) -> None:
+        self.topic.tables.remove(self)
 
 
 class PaperRunner:
@@ -122,6 +176,9 @@ class PaperRunner:
         self.others = [spec for spec in specs if not isinstance(spec, LinkSettings)]
         self.heartbeats = tuple(heartbeats)
         return ()
+
+    async def begun(self) -> None:
+        """At once."""
 
     async def restart(self, name: str) -> None:
         self.restarted.append(name)
@@ -163,11 +220,12 @@ class PaperService:
         app_state: Callable[[Audit], AppState] | None = None,
         environment: Mapping[str, str] | None = None,
         worker: Worker | None = None,
+        shares: bool = False,
     ) -> None:
         self.topic, self.runner, self.http = topic, PaperRunner(), http or HttpSettings()
         self.control = ConnectorService(
             self.runner,
-            lambda prove, on_news, on_elected: PaperStore(topic, prove, on_news, on_elected),
+            lambda *given: PaperStore(topic, *given),
             group=topic.group_state.group,
             instance=instance,
             url=url or f"http://{instance}:8083",
@@ -175,6 +233,7 @@ class PaperService:
             audit=Audit(audit, required=self.http.audit_required),
             trust=GroupTrust(topic.group_state.group, self.http.group_secret, self.http.group_urls),
             worker=worker,
+            reports=(lambda on_change: PaperTable(topic, on_change)) if shares else None,
         )
         self.app = build_app(
             None,

@@ -8,7 +8,8 @@ from twinlog.control.kind import Kind, Offset, Runner, Subject
 from twinlog.control.kinds import kind_of, unknown_class
 from twinlog.control.leadership import Leadership
 from twinlog.control.planning import Planning
-from twinlog.control.states import ConnectorStatus
+from twinlog.control.sharing import Sharing
+from twinlog.control.states import ConnectorStatus, EngineView, judge
 from twinlog.errors import ConnectorRefused, ConnectorUnknown
 from twinlog.model.connectors import Connector
 
@@ -20,6 +21,7 @@ class Connectors:
     leadership: Leadership
     planning: Planning
     runner: Runner
+    sharing: Sharing
 
     @property
     def made_of(self) -> object:
@@ -68,15 +70,27 @@ class Connectors:
 
     def subject(self, name: str) -> Subject:
         """What its kind is asked about."""
-        return Subject(self.connector(name), self.planning.plan, self.runner, self.leadership.active)
+        connector = self.connector(name)
+        return Subject(connector, self.planning.plan, self.runner, self.leadership.active, self._view_elsewhere(name))
 
     def status(self, name: str) -> ConnectorStatus:
         """The state of a connector and its tasks."""
         subject = self.subject(name)
+        told = self.sharing.told_of(name)
+        if told is not None:  # The service that runs it knows best: it may have classes that this one does not have.
+            view = told.view or self.runner.snapshot(f"pipeline {name}") or subject.elsewhere
+            return judge(subject.connector.state, told.refused, view, copies=True)
         kind = kind_of(subject.connector)
         if kind is None:
             return ConnectorStatus("FAILED", unknown_class(subject.connector.class_name))
         return kind.status(subject)
+
+    def _view_elsewhere(self, name: str) -> EngineView | None:
+        """What another service tells of a pipeline's job; a job that it has not ended yet is there, whoever owns it."""
+        told = self.sharing.told_of(name)
+        if told is not None and told.view is not None:
+            return told.view
+        return EngineView("running", None) if self.sharing.holder_of(name) is not None else None
 
     async def topics(self, name: str) -> list[str]:
         """The topics that it writes to, or reads."""

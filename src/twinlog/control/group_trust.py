@@ -27,6 +27,8 @@ AT: Final = "x-twinlog-at"
 BODY: Final = "x-twinlog-body"
 SIGNATURE: Final = "x-twinlog-signature"
 _GOOD_FOR_S: Final = 60.0
+_SERVICE: Final = "twinlog-service"
+_PARTS: Final = 3
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,27 @@ class GroupTrust:
         """Whether a service of the group said who leads."""
         leader = group_state.leader
         return leader is not None and (leader.url in self.urls or group_state.proves_leader)
+
+    def announcement(self, instance: str, url: str | None) -> str:
+        """What a service that can run connectors announces to its group."""
+        return "|".join((_SERVICE, instance, url or "", self._sign("service", self.group, instance, url or "")))
+
+    def announced(self, text: str) -> tuple[str, str | None] | None:
+        """Instance and address of a service; None for what no service of this group announced."""
+        word, *parts = text.split("|")
+        if word != _SERVICE or len(parts) != _PARTS:
+            return None
+        instance, url, signature = parts
+        is_proven = self.secret is None or _equal(signature, self._sign("service", self.group, instance, url))
+        return (instance, url or None) if is_proven else None
+
+    def sign_report(self, instance: str, text: str) -> str:
+        """Sign what a service tells of its connectors."""
+        return self._sign("report", self.group, instance, text)
+
+    def proves_report(self, instance: str, text: str, signature: str) -> bool:
+        """Whether a service of the group told that; without a secret everybody is believed, as Kafka Connect does."""
+        return self.secret is None or _equal(signature, self.sign_report(instance, text))
 
     def pass_on(self, method: str, target: str, body: bytes, who: Who) -> dict[str, str]:
         """The headers of a request that is passed on for somebody."""

@@ -98,6 +98,9 @@ class Runner(Protocol):
     async def become(self, specs: Sequence[Spec], heartbeats: Sequence[HeartbeatPair]) -> tuple[Change, ...]:
         """Run these jobs and nothing else."""
 
+    async def begun(self) -> None:
+        """Wait until jobs can run."""
+
     async def restart(self, name: str) -> None:
         """Restart a job."""
 
@@ -116,12 +119,16 @@ class Runner(Protocol):
 
 @dataclass(frozen=True)
 class Subject:
-    """One connector that a kind is asked about, with the plan that it is part of. `active`: this service runs jobs."""
+    """One connector that a kind is asked about, with the plan that it is part of. `active`: this service leads.
+
+    `elsewhere` is the state of its job where another service of the group runs it.
+    """
 
     connector: Connector
     plan: Plan
     runner: Runner
     active: bool
+    elsewhere: EngineView | None = None
 
     @property
     def name(self) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol, TypeAlias
 
@@ -18,7 +18,7 @@ from twinlog.control.group_trust import GroupTrust
 from twinlog.control.record_signatures import Record, RecordSignatures
 from twinlog.errors import NotActive, TwinlogError
 from twinlog.model.backoff import Backoff
-from twinlog.model.connectors import GroupState, Leader, Prove
+from twinlog.model.connectors import GroupState, Leader, Prove, Share
 
 log = logging.getLogger("twinlog.connectors")
 
@@ -42,12 +42,21 @@ class Store(Protocol):
     def audit(self, entry: bytes, done: Callable[[str | None], None]) -> None:
         """Write an entry of the audit; `done` hears None, or why it could not be written."""
 
+    def announce(self, text: str) -> None:
+        """Tell the service that leads that this one can run connectors."""
+
+    def members(self) -> tuple[str, ...] | None:
+        """What the living services of the group announced; None while some come or go."""
+
     def close(self) -> None:
         """Let another one lead."""
 
 
-MakeStore: TypeAlias = Callable[[Prove | None, Callable[[GroupState], None], Callable[[], None]], Store]
-"""Makes a store of how records are proven, and what to call with news and after an election."""
+MakeStore: TypeAlias = Callable[
+    [Prove | None, Callable[[GroupState], None], Callable[[], None], Callable[[], None]], Store
+]
+"""Makes a store of how records are proven, and what to call with news, after an election, and when services came or
+went."""
 
 
 @dataclass
@@ -63,11 +72,13 @@ class Leadership:
     links_of_file: Callable[[], tuple[str, ...]] = tuple
     on_read: Callable[[GroupState], None] = lambda _: None
     on_news: Callable[[GroupState], None] = lambda _: None
+    on_members: Callable[[], None] = lambda: None
     active: bool = False
     trouble: str | None = "the links topic was not read yet"
     group_state: GroupState = field(init=False)
     _signatures: RecordSignatures = field(init=False)
     _store: Store | None = None
+    _announced: str | None = None
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
     _elected: bool = False
     _due: bool = False
@@ -91,10 +102,15 @@ class Leadership:
         def elected() -> None:
             loop.call_soon_threadsafe(self._take_lead)
 
-        store = self.make_store(self._signatures.proof, news, elected)
+        def members() -> None:
+            loop.call_soon_threadsafe(self.on_members)
+
+        store = self.make_store(self._signatures.proof, news, elected, members)
         try:
             self.group_state = await self._with_retries(lambda: asyncio.to_thread(store.open))
             self._store, self.audit.to_topic = store, store.audit
+            if self._announced is not None:
+                store.announce(self._announced)
             self.on_read(self.group_state)
             self._tell_unserved()
             await begin()
@@ -139,7 +155,10 @@ class Leadership:
         self.active, self._due = True, True
 
     def _ourselves(self) -> Record:
-        return self.group_state.leader_record(Leader(self.instance, self.url, self.links_of_file()))
+        # What was dealt stays dealt until the members are known: the others continue meanwhile.
+        former = self.group_state.leader
+        work = {} if former is None else former.work
+        return self.group_state.leader_record(Leader(self.instance, self.url, self.links_of_file(), work))
 
     async def _defend(self) -> None:
         """The topic names another leader. A true one has shut us out of the topic; anybody can write a record."""
@@ -233,6 +252,22 @@ class Leadership:
         links = self.links_of_file()
         if self._store is not None and self.group_state.leader is not None and self.group_state.leader.links != links:
             await self.write(self.group_state.leader_record(replace(self.group_state.leader, links=links)))
+
+    # --- the other services -------------------------------------------------------------------------------------------
+
+    def announce(self, text: str) -> None:
+        """Tell the service that leads that this one can run connectors."""
+        self._announced = text
+        if self._store is not None:
+            self._store.announce(text)
+
+    def members(self) -> tuple[str, ...] | None:
+        """What the living services announced; None while some come or go, or nothing was read yet. Blocking."""
+        return None if self._store is None else self._store.members()
+
+    async def share(self, work: Mapping[str, Share]) -> None:
+        """Write how the pipelines are dealt. Raises NotActive."""
+        await self.write(self.group_state.leader_record(Leader(self.instance, self.url, self.links_of_file(), work)))
 
     # --- who leads ----------------------------------------------------------------------------------------------------
 

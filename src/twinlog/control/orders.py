@@ -95,7 +95,11 @@ class Orders:
         async with self._order(who, "restart", name):
             kind = kind_of(connector)
             if kind is not None and (not only_failed or self.connectors.status(name).state == "FAILED"):
-                await self.connectors.runner.restart(kind.job(connector))
+                if self.connectors.sharing.told_of(name) is None:
+                    await self.connectors.runner.restart(kind.job(connector))
+                else:
+                    ordered = self.leadership.group_state.restart_record(name, SYSTEM_CLOCK.now_ms())
+                    await self.leadership.write(ordered)
                 self.leadership.due()
 
     async def change_offsets(self, who: Who, name: str, wanted: Sequence[Offset] | None) -> None:

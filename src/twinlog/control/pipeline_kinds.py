@@ -29,7 +29,7 @@ from twinlog.control.kind import (
     StateOf,
     Subject,
 )
-from twinlog.control.states import ConnectorStatus, judge
+from twinlog.control.states import ConnectorStatus, EngineView, judge
 from twinlog.errors import ConnectorRefused, Finding
 from twinlog.model.connectors import STARTED, Connector
 from twinlog.pipelines.settings import Finding as Remark
@@ -95,12 +95,12 @@ class PipelineKind:
         """The state of its job; a partition that stands still fails its tasks, not the connector."""
         job = self.job(subject.connector)
         trouble = subject.plan.troubles.get(subject.name) or subject.plan.refused.get(job)
-        view = subject.runner.snapshot(job) if subject.active else None
+        view = _view(subject, job)
         return judge(subject.connector.state, trouble, view, copies=True)
 
     async def topics(self, subject: Subject) -> list[str]:
         """The topics that it uses now."""
-        view = subject.runner.snapshot(self.job(subject.connector))
+        view = _view(subject, self.job(subject.connector))
         return [] if view is None else list(view.topics)
 
     async def offsets(self, subject: Subject) -> list[Offset]:
@@ -125,7 +125,7 @@ class PipelineKind:
                 stored.change(wishes, generation)
 
         async def apply() -> None:
-            if subject.runner.snapshot(spec.name) is not None:
+            if _view(subject, spec.name) is not None:
                 raise ConnectorRefused(subject.name, f"{subject.name}: it has not come to its end yet; ask again soon")
             await asyncio.to_thread(change)
 
@@ -214,6 +214,11 @@ def read(connector: Connector, grounds: Grounds) -> Reading:
         unseen = {key for key, value in connector.config.items() if refers(value) and key not in NAMES}
         findings = [finding for finding in findings if finding.key not in unseen]
     return Reading(config, expanded.provided, tuple(expanded.provided.findings(findings)))
+
+
+def _view(subject: Subject, job: str) -> EngineView | None:
+    """The state of a job, here or at another service of the group."""
+    return subject.runner.snapshot(job) or subject.elsewhere
 
 
 def _finding(connector: Connector, remark: Remark) -> Finding:

@@ -153,6 +153,10 @@ class Fleet:
             life.job.stop()
         self._see_end()
 
+    async def begun(self) -> None:
+        """Wait until jobs can run."""
+        await self._begun.wait()
+
     async def apply(self, specs: Iterable[Spec]) -> tuple[Change, ...]:
         """Run these, and nothing else. Jobs with an equal spec are not touched; none is when one cannot be built."""
         await self._begun.wait()

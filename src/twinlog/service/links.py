@@ -79,6 +79,7 @@ class Service:
         `group` names the services that are standbys of each other. `take_over`: the first engine of each of these links
         takes it even from a living engine of somebody else. `work` is what the JVM is started for.
         """
+        self.worker_id = "twinlog"  # what the status topic calls this service
         self._work = work
         self._group = group
         self._to_take = {link.name for link in links} if take_over else set()
@@ -127,7 +128,7 @@ class Service:
         )
 
     def _pipeline(self, spec: PipelineSpec) -> PipelineJob:
-        return PipelineJob(spec, lambda: self._session, self._state / "pipelines")
+        return PipelineJob(spec, lambda: self._session, self._state / "pipelines", self.worker_id)
 
     def _start_query(self, run: LinkRun, checkpoint: Path) -> Any:
         mirror = self._session if self._work is MIRROR else session_for(self._session, MIRROR)
@@ -211,6 +212,10 @@ class Service:
         )
 
     # --- what connectors ask -------------------------------------------------------------------------------------
+
+    async def begun(self) -> None:
+        """Wait until jobs can run: Spark has started."""
+        await self._fleet.begun()
 
     async def restart(self, name: str) -> None:
         await self._fleet.restart(name)

@@ -16,6 +16,7 @@ from twinlog.control.group_trust import GroupTrust
 from twinlog.control.kind import Runner
 from twinlog.control.links_topic import LinksTopic, Place, shared_place
 from twinlog.control.service_topics import AUDIT
+from twinlog.control.worker_reports import StatusTopicTable
 from twinlog.errors import UsageError
 from twinlog.kafka.admin import ClusterAdmin
 from twinlog.logs.ensure import ensure_logs
@@ -51,17 +52,21 @@ def connector_service(
     settings, store = file.service, store_of(file)
     replicas = settings.store_replication_factor
     place = shared_place(settings.group_id, replicas) if worker is None else place_of(worker)
+    runs_for = worker or worker_on(store, settings.group_id, replicas)
 
     return ConnectorService(
         runner,
-        lambda prove, on_news, on_elected: LinksTopic(store, place, prove, on_news=on_news, on_elected=on_elected),
+        lambda prove, on_news, on_elected, on_members: LinksTopic(
+            store, place, prove, on_news=on_news, on_elected=on_elected, on_members=on_members
+        ),
         group=settings.group_id,
         instance=instance,
         url=url,
         environment=os.environ,
         audit=Audit(settings.http.audit_file, required=settings.http.audit_required),
         trust=GroupTrust(settings.group_id, settings.http.group_secret, settings.http.group_urls),
-        worker=worker or worker_on(store, settings.group_id, replicas),
+        worker=runs_for,
+        reports=None if place.topic is None else lambda on_change: StatusTopicTable(runs_for, on_change),
     )
 
 

@@ -25,8 +25,11 @@ class PipelineJob:
 
     take_over = False
 
-    def __init__(self, spec: PipelineSpec, session: Callable[[], Session], scratch: Path) -> None:
+    def __init__(
+        self, spec: PipelineSpec, session: Callable[[], Session], scratch: Path, worker_id: str = "twinlog"
+    ) -> None:
         """Nothing is started yet; `session` gives the Spark of the process once it is there."""
+        self._worker_id = worker_id
         self._spec = spec
         self._session = session
         self._scratch = scratch
@@ -81,7 +84,7 @@ class PipelineJob:
     async def run(self) -> None:
         """Until stopped. Raises ClusterError when its topics cannot be had, EngineDied when Spark is gone."""
         session = self._session()
-        pipelines = Pipelines(self._spec.worker, session, "twinlog")
+        pipelines = Pipelines(self._spec.worker, session, self._worker_id)
         try:
             self._engine = await asyncio.to_thread(self._started, pipelines)
             while not self._asked.is_set():

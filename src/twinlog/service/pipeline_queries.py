@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
 
 from twinlog.config.security.masking import masked
 from twinlog.control.connector_service import ConnectorService
@@ -40,6 +41,8 @@ class PipelineView:
     status: ConnectorStatus
     topics: tuple[str, ...]
     engine: Engine | None
+    worker: str = ""  # HOST:PORT of the service that runs it; empty: unknown
+    told: Mapping[str, float | None] = field(default_factory=dict)  # numbers of one that runs at another service
 
     @property
     def dead_letters(self) -> str:
@@ -71,10 +74,13 @@ class PipelineQueries:
         connector = connectors.connector(name)
         if not _is_pipeline(connector):
             raise ConnectorUnknown(name, f"{name} is no pipeline: the page of its link shows it")
+        sharing = self._control.sharing
+        told, url = sharing.told_of(name), sharing.url_of(name)
         job = next((running for running in self._jobs() if running.spec.connector_name == name), None)
         return PipelineView(
             name, connectors.type(name), connector.class_name, masked(connector.config), connectors.status(name),
-            () if job is None else job.topics, None if job is None else job.engine,
+            (() if told is None else told.topics) if job is None else job.topics, None if job is None else job.engine,
+            "" if url is None else urlsplit(url).netloc, {} if told is None else told.numbers,
         )  # fmt: skip
 
     async def offsets(self, name: str) -> list[Offset]:

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.kit.basic_login import basic
-from tests.kit.connect_paper import PaperService, PaperTopic, asked, served
+from tests.kit.connect_paper import PaperService, PaperStore, PaperTopic, asked, served
 from tests.kit.fixed_answers import answering
 
 from twinlog.config.security.secrets import Secret
@@ -42,7 +42,7 @@ def standby(users: Path, leader: Leader, **more: Any) -> PaperService:
     """A service that stands by for somebody whom the links topic names."""
     topic = PaperTopic()
     topic.plant(*topic.group_state.leader_record(leader))
-    topic.stores.append(None)  # type: ignore[arg-type]  # somebody is first in line
+    topic.stores.append(PaperStore(topic, None, lambda _: None, lambda: None))  # somebody is first in line
     return PaperService(topic, text=FILE, http=HttpSettings(users_file=users, **more), instance="standby")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import BaseModel, Field
 
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from twinlog.surface.http.app_state import PipelineState
 
 _FAULTS_SHOWN = 100
+NUMBERS: Final = (
+    "records_per_second", "lag_records", "lag_seconds", "records", "parked", "restarts", "caught_up_ms", "next_run_ms",
+)  # fmt: skip
 
 
 class PipelineTask(BaseModel):
@@ -33,6 +36,7 @@ class PipelineSummary(BaseModel):
     name: str
     type: str
     class_name: str
+    worker: str = Field("", description="HOST:PORT of the service that runs it; empty: unknown.")
     state: str = Field(description="As in Connect; DEGRADED: it runs, and some of its tasks do not advance.")
     reason: str = Field(description="Why it is not well, in one sentence; empty when it is.")
     records_per_second: float | None
@@ -108,8 +112,9 @@ def _summary(look: PipelineState) -> dict[str, Any]:
         state = "DEGRADED"
         reason = "; ".join(dict.fromkeys(trace for _, trace in failed if trace))
     totals = None if engine is None else engine.progress.totals()
-    return {
+    facts = {
         "name": view.name, "type": view.type, "class_name": view.class_name, "state": state, "reason": reason,
+        "worker": view.worker,
         "records_per_second": meter.records_per_second if engine is not None else None,
         "lag_records": meter.lag_records, "lag_seconds": meter.lag_seconds, "tasks": status.tasks,
         "tasks_failed": len(failed),
@@ -119,6 +124,14 @@ def _summary(look: PipelineState) -> dict[str, Any]:
         "caught_up_ms": None if engine is None else _ms(engine.progress.caught_up_at),
         "next_run_ms": None if engine is None else _ms(engine.progress.next_run_at),
     }  # fmt: skip
+    # The numbers of one that runs at another service of the group are those that it told last.
+    return facts if engine is not None else facts | {key: view.told[key] for key in NUMBERS if key in view.told}
+
+
+def numbers_of(look: PipelineState) -> dict[str, float | None]:
+    """What this service tells others of a pipeline that it runs."""
+    facts = _summary(look)
+    return {key: facts[key] for key in NUMBERS}
 
 
 def detail_of(look: PipelineState) -> PipelineDetail:

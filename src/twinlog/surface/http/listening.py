@@ -8,24 +8,27 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final, TypeAlias
+from urllib.parse import urlsplit
 
 from twinlog.config.registry_beside import registry_beside
 from twinlog.config.registry_settings import RegistrySettings
 from twinlog.config.resolve import Resolved
 from twinlog.control.connector_service import ConnectorService
 from twinlog.engine.spec_changes import Change
-from twinlog.errors import ExtraMissing, UsageError
+from twinlog.errors import ConnectorUnknown, ExtraMissing, UsageError
 from twinlog.machine.folders import state_folder
 from twinlog.machine.local_token import LocalToken, offer
 from twinlog.pipelines.worker_settings import Worker
 from twinlog.service.control import control_of
 from twinlog.service.links import Service
 from twinlog.service.links_store import store_of
+from twinlog.surface.answers.pipelines import numbers_of
 from twinlog.surface.http.app import build_app
 from twinlog.surface.http.app_state import AppState
 from twinlog.surface.http.backend import ServiceBackend
@@ -105,7 +108,7 @@ class HttpService:
         """The links that are ours to run; None while another service has them, or nobody knows."""
         if self._control is None or not self._control.leadership.active:
             return None
-        return tuple(spec.name for spec in self._control.planning.plan.jobs)
+        return tuple(spec.name for spec in self._control.sharing.own(self._control.planning.plan))
 
     @asynccontextmanager
     async def answering(self, service: Service) -> AsyncIterator[Take]:
@@ -113,10 +116,13 @@ class HttpService:
         settings = self.file.service.http
         parts = control_of(service, self.file, self.url, self.worker)
         control = self._control = parts.connectors
+        if self.url is not None:
+            service.worker_id = urlsplit(self.url).netloc
         await control.use_file(self.file)
         backend = ServiceBackend(service, control, Path(self.file.draft.lookup.file), self.file.links)
         app_state = AppState.of(backend, control.audit, memory=parts.past, store=parts.reports)
         app_state.notifier = parts.notifier
+        control.sharing.numbers = partial(_numbers, app_state)
         app_state.days, app_state.grafana = DayHistory(state_folder() / "history.sqlite"), settings.grafana_url
         app = build_app(
             service,
@@ -185,6 +191,14 @@ class HttpService:
         for sock in self.socks:
             if is_unix(sock):
                 Path(str(sock.getsockname())).unlink(missing_ok=True)
+
+
+def _numbers(app_state: AppState, name: str) -> Mapping[str, float | None]:
+    """The numbers of a pipeline that runs here, for other services of the group."""
+    try:
+        return numbers_of(app_state.pipeline(name))
+    except ConnectorUnknown:
+        return {}
 
 
 def _need_otel() -> None:

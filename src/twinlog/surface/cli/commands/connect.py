@@ -38,7 +38,7 @@ def connect(
 ) -> None:
     """Run connectors until Ctrl-C or SIGTERM. REST listens where the file says (listeners, rest.port; 8083).
 
-    Workers with one group.id elect one that runs all connectors; the others are standbys and take over.
+    Workers with one group.id share the connectors: each runs some, and the others take over when it is gone.
 
     REST is that of `twinlog run --listen`, with the same keys for login, roles, TLS and audit (http.*) in the worker's
     file. Without a login everybody on this machine may read; only the user who runs the command

@@ -44,9 +44,9 @@ def _table(rows: list[dict[str, Any]], output: Output) -> None:
     from rich.table import Table
 
     table = Table(box=None, header_style="bold", pad_edge=False)
-    for title in ("pipeline", "type", "state", "records/s", "lag", "lag time", "tasks", "parked", "restarts", "reason"):
-        table.add_column(title, justify="right" if title not in {"pipeline", "type", "state", "reason"} else "left",
-                         overflow="fold")  # fmt: skip
+    words = ["pipeline", "type", "worker", "state"]
+    for title in (*words, "records/s", "lag", "lag time", "tasks", "parked", "restarts", "reason"):
+        table.add_column(title, justify="left" if title in {*words, "reason"} else "right", overflow="fold")
     for row in rows:
         runs, sink = row["records"] is not None, row["type"] == "sink"
         failed = f" ({row['tasks_failed']} failed)" if row["tasks_failed"] else ""
@@ -57,7 +57,8 @@ def _table(rows: list[dict[str, Any]], output: Output) -> None:
         ]  # fmt: skip
         if not runs:
             numbers = ["-"] * len(numbers)
-        table.add_row(row["name"], row["type"], row["state"], *numbers, escape(row["reason"] or _run_of(row)))
+        worker = row["worker"] or "unknown"
+        table.add_row(row["name"], row["type"], worker, row["state"], *numbers, escape(row["reason"] or _run_of(row)))
     screen(output).print(table)
 
 

@@ -248,7 +248,7 @@ def _info(connectors: Connectors, name: str) -> dict[str, Any]:
 
 def _status(connectors: Connectors, name: str, request: Request) -> dict[str, Any]:
     status = connectors.status(name)
-    worker = _worker(request)
+    worker = _worker(request, name)
     version = request.app.version
     return {
         "name": name,
@@ -268,9 +268,8 @@ def _part(state: str, worker: str, trace: str | None, version: str) -> dict[str,
     return {**part, "trace": trace} if trace and state in {"FAILED", "PAUSED"} else part
 
 
-def _worker(request: Request) -> str:
-    leadership = service_of(request).leadership
-    url = leadership.leader_url or leadership.url
+def _worker(request: Request, name: str) -> str:
+    url = service_of(request).sharing.url_of(name)
     place = urlsplit(url).netloc if url else request.url.netloc
     return place or f"{socket.gethostname()}:8083"
 

@@ -67,7 +67,10 @@ async def health(request: Request) -> Response:
         return JSONResponse({"status": "unhealthy", "message": _named(who, lost)}, 500)
     leader = leadership.leader_url or "the active service"
     where = "runs the links" if leadership.active else f"is the standby of {leader}"
-    return JSONResponse({"status": "healthy", "message": f"This service {where}"})
+    sharing = service.sharing
+    shared = f", and runs {len(sharing.holds)} pipelines of the group" if sharing.is_shared else ""
+    trouble = "" if sharing.trouble is None or who.view is not None else f"; {sharing.trouble}"
+    return JSONResponse({"status": "healthy", "message": f"This service {where}{shared}{trouble}"})
 
 
 def _named(who: Who, links: Mapping[str, str]) -> str:
