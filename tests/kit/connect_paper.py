@@ -50,6 +50,7 @@ class PaperTopic:
         self.away: list[PaperStore] = []  # services that Kafka has not heard of for too long
         self.reports: dict[bytes, bytes] = {}  # what services tell each other of their pipelines
         self.tables: list[PaperTable] = []
+        self.reports_trouble: Exception | None = None
 
     def write(self, by: PaperStore, records: Sequence[Record]) -> GroupState:
         if self.leader is not by:
@@ -143,6 +144,8 @@ class PaperTable:
         self.topic.tables.append(self)
 
     async def put(self, pairs: Sequence[tuple[bytes, bytes | None]]) -> None:
+        if self.topic.reports_trouble is not None:
+            raise self.topic.reports_trouble
         for key, value in pairs:
             if value is None:
                 self.topic.reports.pop(key, None)

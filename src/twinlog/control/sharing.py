@@ -35,6 +35,8 @@ _RELEASE_S: Final = 60.0
 """How long a service waits for another one to let go of a pipeline. A clean stop takes 30 s at most."""
 _AGAIN_S: Final = 1.0
 _TROUBLED_S: Final = 5.0
+_NOT_DEALT: Final = "pipelines cannot be dealt"
+_NOT_TOLD: Final = "services of the group cannot tell each other of their pipelines"
 _TELL_S: Final = 1.0
 _NUMBERS_S: Final = 5.0
 
@@ -50,7 +52,7 @@ class Sharing:
     numbers: Callable[[str], Numbers] = lambda _: {}  # of a pipeline that runs here: rate, lag and so on
     ready: bool = False  # whether jobs can run here: Spark has started
     members: Mapping[str, str | None] = field(default_factory=dict)  # the others that can run pipelines, by instance
-    trouble: str | None = None  # why pipelines cannot be dealt, or why the others do not hear of ours
+    _troubles: dict[str, str] = field(default_factory=dict)  # what cannot be done, and why
     _changed: bool = True  # members came or went since they were asked for
     _holds: dict[str, int] = field(default_factory=dict)  # what runs here -> the tenure that it was started in
     _waiting: dict[str, float] = field(default_factory=dict)  # ours, but not let go of: since when
@@ -149,9 +151,9 @@ class Sharing:
             log.info("group %s: pipelines are dealt: %s", self.leadership.group, said or "this service runs all")
             await self.reports.forget({self.leadership.instance, *self.members})
         except ClusterError as error:
-            self._in_trouble(f"pipelines cannot be dealt: {error}")
+            self._in_trouble(_NOT_DEALT, error)
         else:
-            self.trouble = None
+            self._troubles.pop(_NOT_DEALT, None)
 
     async def _ask_members(self) -> bool:
         self._changed = False
@@ -269,14 +271,19 @@ class Sharing:
         try:
             await how()
         except ClusterError as error:
-            self._in_trouble(f"services of the group cannot tell each other of their pipelines: {error}")
+            self._in_trouble(_NOT_TOLD, error)
         else:
-            self.trouble = None
+            self._troubles.pop(_NOT_TOLD, None)
 
-    def _in_trouble(self, why: str) -> None:
-        if self.trouble != why:
-            log.warning("group %s: %s", self.leadership.group, why)
-        self.trouble = why
+    @property
+    def trouble(self) -> str | None:
+        """Why pipelines cannot be dealt, or why the others do not hear of ours."""
+        return "; ".join(f"{what}: {why}" for what, why in self._troubles.items()) or None
+
+    def _in_trouble(self, what: str, error: ClusterError) -> None:
+        if self._troubles.get(what) != str(error):
+            log.warning("group %s: %s: %s", self.leadership.group, what, error)
+        self._troubles[what] = str(error)
         self._later(_TROUBLED_S)
 
     async def _open(self) -> None:

@@ -19,6 +19,7 @@ from twinlog.config.service_settings import HttpSettings
 from twinlog.control.group_trust import GroupTrust
 from twinlog.control.states import EngineView
 from twinlog.control.worker_reports import WorkerReport
+from twinlog.errors import AccessDenied
 from twinlog.model.connectors import GroupState, Leader, Share
 from twinlog.pipelines.spec import PipelineSpec
 from twinlog.pipelines.worker_settings import read_worker
@@ -232,6 +233,25 @@ def test_a_service_that_lacks_what_a_connector_needs_says_so_and_the_others_cont
             assert status["worker_id"] == "two:8083"
             assert "connector.allowed.paths" in status["trace"]
         assert runs(two) == set()
+
+
+@pytest.mark.proves("R8", "R14")
+def test_services_that_cannot_tell_each_other_anything_leave_all_to_the_leader_and_say_why() -> None:
+    topic = PaperTopic()
+    topic.reports_trouble = AccessDenied("store", "Write on the status topic is needed")
+    with group(topic, "one", "two") as [(one, client), (two, _)]:
+        create(client, *NAMES)
+        wait_until(lambda: runs(one), lambda its: its == set(NAMES), within_s=20, what="the leader to run all")
+        told = wait_until(
+            lambda: client.get("/health").json(),
+            lambda health: "cannot be dealt" in health["message"],
+            within_s=20,
+            what="why nothing is shared",
+        )
+        assert (told["status"], runs(two)) == ("healthy", set())
+        assert "Write on the status topic is needed" in told["message"]
+        topic.reports_trouble = None
+        await_split(one, two)
 
 
 def test_only_services_of_the_group_are_dealt_anything() -> None:
