@@ -60,7 +60,7 @@ def walked(columns: list[LogColumn], data: bytes) -> list[list[Any]]:
 def test_decimals(precision: int, scale: int, data: st.DataObject) -> None:
     scale = min(scale, precision)
     values = data.draw(st.lists(st.integers(-(10**precision) + 1, 10**precision - 1), min_size=1, max_size=5))
-    texts = [format(Decimal(one).scaleb(-scale), "f") for one in values]
+    texts = [format(Decimal(f"{one}E-{scale}"), "f") for one in values]
     meta = precision | scale << 8
     raw = b"".join(b"\x00" + decimal_bytes(one, precision, scale) for one in texts)
     (column,) = walked([LogColumn(log.NEWDECIMAL, meta, nullable=True)], raw)
