@@ -8,7 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient, NewTopic, PartitionMetadata
 from tests.kit.ends import Ends
 from tests.kit.switches import QUICK_SWITCH, as_if_killed, commit_at, do_switch, numbers_of, produce, service_running
 from tests.kit.waiting import wait_until
@@ -44,6 +45,14 @@ def copied_and_killed(ends: Ends, folder: Path, topics: list[str], group: str) -
     as_if_killed(ends)
 
 
+def partitions_of(admin: AdminClient, topic: str) -> list[PartitionMetadata]:
+    """What a broker says of them; nothing while none answers, such as the one that was just killed."""
+    try:
+        return list(admin.list_topics(topic, 10).topics[topic].partitions.values())
+    except KafkaException:
+        return []
+
+
 def named(report: Report, topic: str) -> list[str]:
     """What the report says of a topic."""
     return [finding for step in report.steps for finding in step["findings"] if topic in finding]
@@ -77,7 +86,7 @@ def without_a_leader(ends: Ends, folder: Path, group: str) -> tuple[str, str]:
     copied_and_killed(ends, folder, [fine, stuck], group)
     doomed.kill()
     wait_until(
-        lambda: [p.leader for p in admin.list_topics(stuck, 10).topics[stuck].partitions.values()],
+        lambda: [p.leader for p in partitions_of(admin, stuck)],
         lambda leaders: leaders == [-1],
         within_s=30,
         what="a partition without a leader",
@@ -119,7 +128,7 @@ def test_a_transaction_that_cannot_end_does_not_hold_a_failover_up_and_is_named(
     copied_and_killed(ends, tmp_path, [fine, stuck], group)
     target.brokers[1].kill()
     wait_until(
-        lambda: [p.isrs for p in admin.list_topics(stuck, 10).topics[stuck].partitions.values()],
+        lambda: [p.isrs for p in partitions_of(admin, stuck)],
         lambda in_sync: in_sync == [[1]],
         within_s=30,
         what="a copy that takes no writes",
