@@ -9,7 +9,7 @@ Spark's. Without it each byte crosses two sockets and is copied by the JVM.
 
 The first row of a task introduces the file. The writer opens it through /proc, as a process of the same user, and sets
 a byte in it. Until that byte is set, and whenever no slot is free, payloads travel in their rows as ever: a system
-without memfd or /proc copies the same records, only slower. So nothing waits for a slot.
+without memfd or /proc copies the same records, only slower. The reader never waits for a slot.
 
 A slot is used again only when the writer has marked it as free. A process that dies cannot mark anything: its slots are
 lost to this task, and the memory goes with the last of the two processes.
@@ -39,7 +39,7 @@ SHARED: Final = b"@"
 INTRODUCTION: Final = b"@@"
 """The head of the row that says where the file is."""
 SHARED_FROM: Final = 32_768
-"""Bytes from which on a payload is shared: a smaller one is through the JVM as soon as its row."""
+"""Bytes from which on a payload is shared. A smaller one costs little in its row."""
 _FILE: Final = struct.Struct("=qiq16s")  # process, file descriptor, bytes, token
 _PLACE: Final = struct.Struct("=iqq")  # slot, offset, bytes
 _TOKEN_BYTES: Final = 16
@@ -176,7 +176,7 @@ class SeenMemory:
 
 
 class _Taken:
-    """One payload under a view's eyes: Arrow lets go of it together with the last view."""
+    """A slot that is in use. Arrow keeps this object until the last view of the payload is gone."""
 
     __slots__ = ("_memory", "_slot")
 
